@@ -1,0 +1,48 @@
+#include <simt/finding.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace simt {
+
+namespace {
+thread_local FindingScope* innermost = nullptr;
+}
+
+std::string to_string(Index index) {
+  return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
+}
+
+std::string Finding::text() const {
+  std::string text = check + ": " + title + "\n  at " + file + ":" + std::to_string(line) + " in " + kernel +
+                     "\n  block " + to_string(block) + ", thread " + to_string(thread);
+  if (times > 1)
+    text += ", and " + std::to_string(times - 1) + (times == 2 ? " other time" : " other times") + " at this place";
+  text += "\n";
+  for (std::size_t at = 0; at < detail.size();) {
+    const std::size_t end = std::min(detail.find('\n', at), detail.size());
+    text += "  " + detail.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
+std::string text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) text += finding.text();
+  return text;
+}
+
+FindingError::FindingError(std::vector<Finding> findings)
+    : std::runtime_error(simt::text(findings)), findings_(std::move(findings)) {}
+
+FindingScope::FindingScope() : outer_(std::exchange(innermost, this)) {}
+FindingScope::~FindingScope() { innermost = outer_; }
+
+void deliver(std::vector<Finding> findings) {
+  if (findings.empty()) return;
+  if (innermost == nullptr) throw FindingError(std::move(findings));
+  for (Finding& finding : findings) innermost->findings_.push_back(std::move(finding));
+}
+
+}  // namespace simt

@@ -1,0 +1,227 @@
+#include <simt/executor.h>
+
+#include <simt/block.h>
+#include <simt/launch_state.h>
+#include <simt/runtime_api.h>
+#include <simt/symbols.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace simt {
+
+cudaError_t set_last_error(cudaError_t error);  // memory.cpp
+void finish_counts(LaunchCounts& counts);       // counter.cpp
+
+// ---- What the workers of a launch share
+
+Launch::Launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_bytes, std::uint64_t first_block,
+               std::uint64_t end_block, bool counting)
+    : call(call),
+      grid(grid),
+      block(block),
+      shared_bytes(shared_bytes),
+      counting(counting),
+      next_(first_block),
+      end_(end_block) {
+  counts_.kernel = kernel_name(call.function);
+  counts_.launches = 1;
+}
+
+BlockInfo Launch::block_info(std::uint64_t number) const {
+  BlockInfo info;
+  info.number = number;
+  info.index = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                static_cast<unsigned>(number / grid.x / grid.y)};
+  info.dimension = block;
+  info.threads = block.x * block.y * block.z;
+  info.dynamic_bytes = shared_bytes;
+  return info;
+}
+
+bool Launch::next_block(std::uint64_t& number) {
+  if (stopped_) return false;
+  number = next_.fetch_add(1);
+  return number < end_;
+}
+
+void Launch::report(const char* check, const std::string& title, const Place& place, const BlockInfo& block,
+                    unsigned thread, const std::string& detail, Then then) {
+  const std::scoped_lock lock(mutex_);
+  const auto key = std::make_tuple(std::string(check), std::string(place.site.file ? place.site.file : ""),
+                                   place.site.line, place.pc, title);
+  const std::pair who{block.number, thread};
+  const auto [entry, is_new] = reported_.try_emplace(key);
+  Reported& reported = entry->second;
+  const std::uint64_t times = is_new || then == Then::ends ? 1 : reported.finding.times + 1;
+  if (is_new || who < reported.first)
+    reported = {who, {check, title, "", "", 0, block.index, block.thread(thread), detail, 1}, place};
+  reported.finding.times = times;
+}
+
+std::vector<Finding> Launch::findings() {
+  // A line can hold several instructions: what they have to say of the same fault is one finding.
+  std::map<std::tuple<std::string, int, std::string, std::string>, Reported> by_line;
+  for (const auto& [key, reported] : reported_) {
+    const Site& site = reported.place.site;
+    const Where where = site.file != nullptr ? Where{short_path(site.file), site.line} : where_is(reported.place.pc);
+    const auto [entry, is_new] =
+        by_line.try_emplace({where.file, where.line, reported.finding.check, reported.finding.title}, reported);
+    Reported& kept = entry->second;
+    const std::uint64_t times = is_new ? reported.finding.times : kept.finding.times + reported.finding.times;
+    if (reported.first < kept.first) kept = reported;
+    kept.finding.times = times;
+    kept.finding.kernel = counts_.kernel;
+    kept.finding.file = where.file;
+    kept.finding.line = where.line;
+  }
+  std::vector<Finding> findings;
+  for (auto& [key, reported] : by_line) findings.push_back(std::move(reported.finding));
+  return findings;
+}
+
+void Launch::add(const LaunchCounts& counts) {
+  const std::scoped_lock lock(mutex_);
+  counts_ += counts;
+}
+
+namespace {
+
+// ---- Worker threads. They are the executor's own, so that the __shared__ variables of the host's threads stay as they
+// are.
+
+class Workers {
+public:
+  ~Workers() { stop(); }
+
+  unsigned count() {
+    const std::scoped_lock lock(mutex_);
+    return wanted_;
+  }
+
+  void set_count(unsigned count) {
+    stop();
+    const std::scoped_lock lock(mutex_);
+    wanted_ = std::clamp(count, 1u, 16u);
+  }
+
+  void run(Launch& launch) {
+    std::unique_lock lock(mutex_);
+    while (threads_.size() < wanted_) threads_.emplace_back([this] { work(); });
+    launch_ = &launch;
+    busy_ = static_cast<unsigned>(threads_.size());
+    ++generation_;
+    error_ = nullptr;
+    wake_.notify_all();
+    done_.wait(lock, [this] { return busy_ == 0; });
+    launch_ = nullptr;
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+private:
+  void work() {
+    std::unique_ptr<Block> block;
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+      if (stopping_) return;
+      seen = generation_;
+      Launch& launch = *launch_;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        std::uint64_t number = 0;
+        if (launch.next_block(number)) {
+          if (block == nullptr) block = std::make_unique<Block>();
+          block->begin(launch);
+          do block->run(number);
+          while (launch.next_block(number));
+          block->end();
+        }
+      } catch (...) {
+        error = std::current_exception();
+        launch.stop();
+      }
+      lock.lock();
+      if (error != nullptr) error_ = error;
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    stopping_ = false;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::vector<std::thread> threads_;
+  unsigned wanted_ = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+  Launch* launch_ = nullptr;
+  std::uint64_t generation_ = 0;
+  unsigned busy_ = 0;
+  bool stopping_ = false;
+  std::exception_ptr error_;
+};
+
+Workers& pool() {
+  static Workers workers;
+  return workers;
+}
+
+constexpr std::uint64_t all_blocks = std::numeric_limits<std::uint64_t>::max();
+thread_local std::uint64_t window_first = 0, window_count = all_blocks;
+
+// The limits of every GPU since compute capability 5.0.
+bool valid(dim3 grid, dim3 block, std::size_t shared_bytes) {
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  return grid.x >= 1 && grid.x <= 0x7fffffffu && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535 &&
+         block.x >= 1 && block.y >= 1 && block.z >= 1 && block.z <= 64 && threads <= 1024 && shared_bytes <= (48 << 10);
+}
+
+}  // namespace
+
+void set_workers(unsigned count) { pool().set_count(count); }
+unsigned workers() { return pool().count(); }
+
+LaunchWindow::LaunchWindow(std::uint64_t first, std::uint64_t count)
+    : outer_first_(std::exchange(window_first, first)), outer_count_(std::exchange(window_count, count)) {}
+
+LaunchWindow::~LaunchWindow() {
+  window_first = outer_first_;
+  window_count = outer_count_;
+}
+
+void launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_bytes) {
+  if (!valid(grid, block, shared_bytes)) {
+    set_last_error(cudaErrorInvalidConfiguration);
+    return;
+  }
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint64_t first = std::min(window_first, blocks);
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
+  Launch launch(call, grid, block, shared_bytes, first, first + std::min(window_count, blocks - first), counting());
+  pool().run(launch);
+  if (launch.counting) {
+    finish_counts(launch.counts());
+    deliver(launch.counts());
+  }
+  deliver(launch.findings());
+}
+
+}  // namespace simt

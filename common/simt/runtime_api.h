@@ -1,0 +1,48 @@
+/// The part of the CUDA runtime's host interface that the course uses, for the CPU executor.
+///
+/// Same names and meanings as in cuda_runtime_api.h; streams are accepted and everything is synchronous.
+/// "Device memory" is an address range of its own, so that a kernel that follows a host pointer is caught.
+#pragma once
+
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
+
+#include <simt/dim3.h>
+
+#include <cstddef>
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidDevicePointer = 17,
+};
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+};
+
+using cudaStream_t = struct CUstream_st*;
+
+/// Reserves bytes of device memory, aligned to 256; pages that nobody touches cost nothing.
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
+template <class T>
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+/// The last error of this thread; cudaGetLastError also clears it.
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,115 @@
+// Launches: limits, windows, workers, sparse buffers, and the runtime calls around them.
+#include "gate.h"
+
+#include "hooked_twice.h"
+
+#include <simt/executor.h>
+#include <simt/memory.h>
+#include <simt/symbols.h>
+
+namespace {
+
+__global__ void mark_block(int* y) {
+  if (threadIdx.x == 0) y[blockIdx.x] = static_cast<int>(blockIdx.x) + 1;
+}
+
+__global__ void write_far(float* y, std::int64_t stride) {
+  y[blockIdx.x * stride + threadIdx.x] = static_cast<float>(blockIdx.x);
+}
+
+__global__ void read_one(const float* x, float* y) { *y = hooked_twice::read(x); }
+
+}  // namespace
+
+namespace named {
+template <int N>
+__global__ void kernel(float* y) {
+  y[threadIdx.x] = N;
+}
+}  // namespace named
+
+TEST_CASE("launch: a window runs its blocks alone, with their own numbers") {
+  const DeviceBuffer<int> y("y", std::vector<int>(100));
+  {
+    const simt::LaunchWindow window(40, 3);
+    gate::run(mark_block, 100, 32, 0, y.data());
+    const auto values = y.download();
+    for (int b = 0; b < 100; ++b) CHECK(values[b] == (b >= 40 && b < 43 ? b + 1 : 0));
+  }
+  gate::run(mark_block, 100, 32, 0, y.data());
+  CHECK(y.download()[99] == 100);
+}
+
+TEST_CASE("launch: a window beyond the grid runs nothing") {
+  const DeviceBuffer<int> y("y", std::vector<int>(10));
+  const simt::LaunchWindow window(10, 5);
+  const auto outcome = gate::run(mark_block, 10, 32, 0, y.data());
+  CHECK(outcome.counts.blocks == 0);
+}
+
+TEST_CASE("launch: offsets beyond 2^31 elements, in a buffer of which little is touched") {
+  const std::int64_t stride = std::int64_t{1} << 30, blocks = 5;
+  const auto y = DeviceBuffer<float>::untouched("y", stride * blocks);  // 20 GiB, two pages of it used
+  const auto outcome = gate::run(write_far, static_cast<unsigned>(blocks), 32, 0, y.data(), stride);
+  CHECK(outcome.findings.empty());
+  CHECK(y.download(4 * stride, 32) == std::vector<float>(32, 4.0f));
+  CHECK(outcome.counts.buffer("y").bytes_touched_by_stores == 5 * 128);
+}
+
+TEST_CASE("launch: every number of workers gives the same") {
+  const unsigned before = simt::workers();
+  for (const unsigned workers : {1u, 2u, 7u, 16u}) {
+    simt::set_workers(workers);
+    CHECK(simt::workers() == workers);
+    const DeviceBuffer<int> y("y", std::vector<int>(1000));
+    const auto outcome = gate::run(mark_block, 1000, 64, 0, y.data());
+    CHECK(outcome.counts.blocks == 1000);
+    CHECK(outcome.counts.buffer("y").stores.requests == 1000);
+    const auto values = y.download();
+    for (int b = 0; b < 1000; ++b) REQUIRE(values[b] == b + 1);
+  }
+  simt::set_workers(before);
+}
+
+TEST_CASE("launch: a configuration that no GPU takes is an error that names the kernel") {
+  const DeviceBuffer<int> y("y", std::vector<int>(8));
+  for (const LaunchConfig& config :
+       {LaunchConfig(1, 1025), LaunchConfig(1, dim3(32, 33)), LaunchConfig(0, 32), LaunchConfig(1, 0),
+        LaunchConfig(dim3(1, 65536), 32), LaunchConfig(1, dim3(1, 1, 65)), LaunchConfig(1, 32, (48 << 10) + 1)}) {
+    CHECK_THROWS_WITH_AS(launch(mark_block, config, y.data()), doctest::Contains("mark_block"), CudaError);
+    CHECK(cudaPeekAtLastError() == cudaSuccess);  // the exception has taken it
+  }
+}
+
+TEST_CASE("launch: the runtime calls refuse what a GPU would refuse") {
+  void* p = nullptr;
+  CHECK(cudaMalloc(&p, simt::device_memory_bytes * 2) == cudaErrorMemoryAllocation);
+  CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  float host[4] = {1, 2, 3, 4};
+  CHECK(cudaFree(host) == cudaErrorInvalidValue);
+  REQUIRE(cudaMalloc(&p, sizeof host) == cudaSuccess);
+  CHECK(reinterpret_cast<std::uintptr_t>(p) % 256 == 0);
+  CHECK(cudaMemcpy(p, host, sizeof host, cudaMemcpyHostToDevice) == cudaSuccess);
+  CHECK(cudaMemcpy(p, host, sizeof host + 1, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(host, p, sizeof host, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaFree(p) == cudaSuccess);
+  CHECK(cudaFree(p) == cudaErrorInvalidValue);
+  CHECK(cudaFree(nullptr) == cudaSuccess);
+  cudaGetLastError();
+}
+
+TEST_CASE("launch: kernels are known by name") {
+  CHECK(simt::kernel_name(reinterpret_cast<const void*>(&named::kernel<3>)) == "named::kernel<3>");
+  CHECK(simt::kernel_name(reinterpret_cast<const void*>(&mark_block)) == "(anonymous namespace)::mark_block");
+}
+
+TEST_CASE("launch: an inline function that two files share is counted, whichever copy the linker kept") {
+  // tests/hooked_twice.cu has the same inline function. Both files are compiled with hooks: common/simt/cuda.h refuses
+  // to be compiled without, so there is no unhooked copy that the linker could prefer.
+  const DeviceBuffer<float> x("x", std::vector<float>{5}), y("y", 1);
+  CHECK(gate::run(read_one, 1, 1, 0, x.data(), y.data()).counts.buffer("x").loads.requests == 1);
+  simt::CountScope counts;
+  hooked_twice::launch_from_the_other_file(x.data(), y.data());
+  CHECK(counts.total().buffer("x").loads.requests == 1);
+}
