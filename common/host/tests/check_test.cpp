@@ -1,0 +1,167 @@
+// What the launchers' argument checks accept, refuse and say.
+#include <host/copy.h>
+#include <host/layer_norm.h>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+// Nothing here is launched, so host memory will do for addresses.
+struct Memory {
+  std::vector<float> x = std::vector<float>(12), y = x;
+  std::vector<float> gamma = std::vector<float>(4), beta = gamma;
+  std::vector<float> mean = std::vector<float>(3), rstd = mean;
+  LayerNormArgs args() {
+    return {.x = x.data(),
+            .gamma = gamma.data(),
+            .beta = beta.data(),
+            .y = y.data(),
+            .mean = mean.data(),
+            .rstd = rstd.data(),
+            .rows = 3,
+            .cols = 4};
+  }
+};
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// The message, without the launcher's name and place, that the arguments get after this change.
+std::string refusal(const std::function<void(LayerNormArgs&)>& change, InPlace in_place = InPlace::refused) {
+  Memory memory;
+  LayerNormArgs args = memory.args();
+  change(args);
+  const std::string message = message_of([&] { check(args, in_place); });
+  const auto place_end = message.find("): ");
+  return place_end == std::string::npos ? message : message.substr(place_end + 3);
+}
+
+bool starts_with(const std::string& text, const char* start) { return text.starts_with(start); }
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("good arguments pass") {
+  CHECK(refusal([](LayerNormArgs&) {}) == "accepted");
+  CHECK(refusal([](LayerNormArgs& args) { args.gamma = args.beta = nullptr; }) == "accepted");
+  CHECK(refusal([](LayerNormArgs& args) { args.mean = args.rstd = nullptr; }) == "accepted");
+  CHECK(refusal([](LayerNormArgs& args) { args.eps = 0; }) == "accepted");
+  CHECK(refusal([](LayerNormArgs& args) { args.beta = args.gamma; }) == "accepted");  // two inputs may share memory
+}
+
+TEST_CASE("a message names the launcher that called check(), its file and line") {
+  struct three_pass {
+    static void layer_norm(const LayerNormArgs& args) { check(args, InPlace::allowed); }
+  };
+  const std::string line = std::to_string(__LINE__ - 2);
+  CHECK(message_of([] { three_pass::layer_norm({}); }) ==
+        "layer_norm (check_test.cpp:" + line + "): cols is 0; it must be at least 1");
+}
+
+TEST_CASE("sizes and eps out of range are refused with their value and limit") {
+  CHECK(refusal([](LayerNormArgs& args) { args.rows = -1; }) == "rows is -1; it must be at least 0");
+  CHECK(refusal([](LayerNormArgs& args) { args.cols = 0; }) == "cols is 0; it must be at least 1");
+  CHECK(refusal([](LayerNormArgs& args) { args.cols = -4; }) == "cols is -4; it must be at least 1");
+  CHECK(refusal([](LayerNormArgs& args) { args.eps = -1e-9f; }) == "eps is -1e-09; it must be at least 0");
+  CHECK(refusal([](LayerNormArgs& args) { args.eps = -std::numeric_limits<float>::infinity(); }) ==
+        "eps is -inf; it must be at least 0");
+  CHECK(refusal([](LayerNormArgs& args) { args.eps = std::numeric_limits<float>::quiet_NaN(); }) ==
+        "eps is nan; it must be at least 0");
+}
+
+TEST_CASE("a matrix that 64-bit offsets in bytes cannot address is refused") {
+  const auto sized = [](std::int64_t rows, std::int64_t cols) {
+    return refusal([&](LayerNormArgs& args) {
+      args.rows = rows;
+      args.cols = cols;
+      args.x = args.y = nullptr;  // so that a size in range is refused for another reason
+    });
+  };
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;  // 2⁶¹ − 1 floats
+  CHECK(sized(most, 1) == "x is null; it must point to device memory");
+  CHECK(sized(1, most) == "x is null; it must point to device memory");
+  CHECK(sized(most + 1, 1) == "rows · cols is 2305843009213693952 · 1; it must be at most 2305843009213693951");
+  CHECK(starts_with(sized(std::int64_t{1} << 32, std::int64_t{1} << 32), "rows · cols is 4294967296 · 4294967296;"));
+  CHECK(starts_with(sized(3, std::numeric_limits<std::int64_t>::max()), "rows · cols is 3 · 9223372036854775807;"));
+}
+
+TEST_CASE("null x and y are refused, but not looked at where rows is 0") {
+  CHECK(refusal([](LayerNormArgs& args) { args.x = nullptr; }) == "x is null; it must point to device memory");
+  CHECK(refusal([](LayerNormArgs& args) { args.y = nullptr; }) == "y is null; it must point to device memory");
+  CHECK(refusal([](LayerNormArgs& args) { args = {.rows = 0, .cols = 4}; }) == "accepted");
+  CHECK(refusal([](LayerNormArgs& args) { args = {.rows = 0, .cols = 0}; }) == "cols is 0; it must be at least 1");
+}
+
+TEST_CASE("y may be x where the kernel allows it, and never overlap it in part") {
+  std::vector<float> memory(40);
+  float* const x = memory.data() + 12;  // x is [12, 24)
+  const auto placed = [&](std::int64_t y, InPlace in_place) {
+    return refusal(
+        [&](LayerNormArgs& args) {
+          args.x = x;
+          args.y = x + y;
+        },
+        in_place);
+  };
+  CHECK(placed(0, InPlace::allowed) == "accepted");
+  CHECK(contains(placed(0, InPlace::refused), "it must not overlap x"));
+  for (const InPlace in_place : {InPlace::allowed, InPlace::refused}) {
+    for (const std::int64_t y : {-11, -4, -1, 1, 4, 11})
+      CHECK(contains(placed(y, in_place), "; it must not overlap x, which is [0x"));
+    for (const std::int64_t y : {-12, 12}) CHECK(placed(y, in_place) == "accepted");
+  }
+}
+
+TEST_CASE("outputs may overlap neither an input nor each other") {
+  const auto overlap = [](const std::function<void(LayerNormArgs&)>& change) {
+    return refusal(change, InPlace::allowed);
+  };
+  const auto says = [](const std::string& message, const char* output, const char* other) {
+    return starts_with(message, (std::string(output) + " is 0x").c_str()) &&
+           contains(message, (std::string("must not overlap ") + other + ",").c_str());
+  };
+  CHECK(says(overlap([](LayerNormArgs& args) { args.gamma = args.y + 8; }), "y", "gamma"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.beta = args.y + 11; }), "y", "beta"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.mean = args.y + 11; }), "mean", "y"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.rstd = args.y; }), "rstd", "y"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.x = args.mean; }), "mean", "x"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.x = args.rstd; }), "rstd", "x"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.gamma = args.mean; }), "mean", "gamma"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.gamma = args.rstd; }), "rstd", "gamma"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.beta = args.mean; }), "mean", "beta"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.beta = args.rstd; }), "rstd", "beta"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.rstd = args.mean; }), "rstd", "mean"));
+  CHECK(says(overlap([](LayerNormArgs& args) { args.rstd = args.mean + 2; }), "rstd", "mean"));
+}
+
+TEST_CASE("a copy's arguments are checked alike") {
+  std::vector<float> x(8), y(8);
+  struct copy {
+    static void scalar(const CopyArgs& args) { check(args); }
+  };
+  const std::string place = "scalar (check_test.cpp:" + std::to_string(__LINE__ - 2) + "): ";
+  const auto refusal = [](CopyArgs args) { return message_of([&] { copy::scalar(args); }); };
+  CHECK(refusal({.x = x.data(), .y = y.data(), .count = 8}) == "accepted");
+  CHECK(refusal({.x = nullptr, .y = nullptr, .count = 0}) == "accepted");
+  CHECK(refusal({.x = x.data(), .y = y.data(), .count = -1}) == place + "count is -1; it must be at least 0");
+  CHECK(refusal({.x = nullptr, .y = y.data(), .count = 1}) == place + "x is null; it must point to device memory");
+  CHECK(refusal({.x = x.data(), .y = nullptr, .count = 1}) == place + "y is null; it must point to device memory");
+  CHECK(refusal({.x = x.data(), .y = x.data() + 4, .count = 4}) == "accepted");
+  CHECK(contains(refusal({.x = x.data(), .y = x.data() + 3, .count = 4}), "it must not overlap x"));
+  CHECK(contains(refusal({.x = x.data(), .y = x.data(), .count = 8}), "it must not overlap x"));
+  CHECK(contains(refusal({.x = x.data(), .y = y.data(), .count = std::int64_t{1} << 61}),
+                 "count is 2305843009213693952; it must be at most"));
+}

@@ -1,0 +1,59 @@
+/// The contract: what every launcher of the course promises, as tests.
+///
+/// A chapter's test.cu says, once for each of its launchers,
+///
+///   LAYER_NORM_CONTRACT(three_pass::layer_norm, .in_place = InPlace::allowed, .summation = testing::thread_per_row,
+///                       .rows_per_block = 256, .constant_row = testing::ConstantRow::exact_sums)
+///   TEST_SUITE("long") {
+///     LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm, …the same traits…)
+///   }
+///
+/// Each row of the contract becomes a test case "contract | rows = 0 | three_pass::layer_norm". contract.txt holds the
+/// rows in order, with what they promise; docs/contract.md is generated from it and from the programs' test lists.
+#pragma once
+
+#include <testing/contract_rules.h>
+#include <testing/subject.h>
+
+#include <doctest/doctest.h>
+
+/// One row of the contract as a test case. rule is a function of testing::contract, the rest are the kernel's traits.
+#define LNH_CONTRACT_ROW(Contract, row, rule, function, ...)                                     \
+  TEST_CASE("contract | " row " | " #function) {                                                 \
+    const testing::Contract kernel{.launcher = function, __VA_ARGS__};                           \
+    try {                                                                                        \
+      const testing::Violations violations = testing::contract::rule(kernel);                    \
+      for (const std::string& violation : violations) FAIL_CHECK(LNH_SUBJECT ": " << violation); \
+      CHECK(violations.empty());                                                                 \
+    } catch (const testing::NotTested& reason) {                                                 \
+      MESSAGE("not tested on this machine: " << reason.what());                                  \
+    }                                                                                            \
+  }
+
+// clang-format off
+#define LAYER_NORM_CONTRACT(function, ...)                                                                                           \
+  LNH_CONTRACT_ROW(LayerNormContract, "rows = 0", no_rows, function, __VA_ARGS__)                                                    \
+  LNH_CONTRACT_ROW(LayerNormContract, "cols = 0; negative sizes; null x or y; eps < 0 or NaN", bad_arguments, function, __VA_ARGS__) \
+  LNH_CONTRACT_ROW(LayerNormContract, "γ or β null, each on its own", gamma_or_beta_null, function, __VA_ARGS__)                     \
+  LNH_CONTRACT_ROW(LayerNormContract, "mean or rstd null", mean_or_rstd_null, function, __VA_ARGS__)                                 \
+  LNH_CONTRACT_ROW(LayerNormContract, "y == x; overlap", overlap, function, __VA_ARGS__)                                             \
+  LNH_CONTRACT_ROW(LayerNormContract, "rows · cols ≥ 2³¹", large_offsets, function, __VA_ARGS__)                                     \
+  LNH_CONTRACT_ROW(LayerNormContract, "any cols ≥ 1, any alignment", any_cols_any_alignment, function, __VA_ARGS__)                  \
+  LNH_CONTRACT_ROW(LayerNormContract, "NaN or inf in a row", nan_or_inf, function, __VA_ARGS__)                                      \
+  LNH_CONTRACT_ROW(LayerNormContract, "a constant row", constant_row, function, __VA_ARGS__)                                         \
+  LNH_CONTRACT_ROW(LayerNormContract, "a second run", same_bits_again, function, __VA_ARGS__)                                        \
+  LNH_CONTRACT_ROW(LayerNormContract, "another number of rows", rows_are_independent, function, __VA_ARGS__)
+
+/// The rows that take the executor more than some seconds; to be written inside TEST_SUITE("long").
+#define LAYER_NORM_CONTRACT_LONG(function, ...)                                                                                      \
+  LNH_CONTRACT_ROW(LayerNormContract, "cols above 2²⁴", many_columns, function, __VA_ARGS__)
+
+#define COPY_CONTRACT(function, ...)                                                                                                 \
+  LNH_CONTRACT_ROW(CopyContract, "rows = 0", no_rows, function, __VA_ARGS__)                                                         \
+  LNH_CONTRACT_ROW(CopyContract, "cols = 0; negative sizes; null x or y; eps < 0 or NaN", bad_arguments, function, __VA_ARGS__)      \
+  LNH_CONTRACT_ROW(CopyContract, "y == x; overlap", overlap, function, __VA_ARGS__)                                                  \
+  LNH_CONTRACT_ROW(CopyContract, "rows · cols ≥ 2³¹", large_offsets, function, __VA_ARGS__)                                          \
+  LNH_CONTRACT_ROW(CopyContract, "any cols ≥ 1, any alignment", any_cols_any_alignment, function, __VA_ARGS__)                       \
+  LNH_CONTRACT_ROW(CopyContract, "NaN or inf in a row", nan_or_inf, function, __VA_ARGS__)                                           \
+  LNH_CONTRACT_ROW(CopyContract, "a second run", same_bits_again, function, __VA_ARGS__)
+// clang-format on

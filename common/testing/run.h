@@ -1,0 +1,56 @@
+/// Runs a launcher on a case the way every test does: named buffers, poisoned outputs, guards checked afterwards.
+#pragma once
+
+#include <host/layer_norm.h>
+#include <testing/cases.h>
+#include <testing/compare.h>
+#include <testing/tolerance.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace testing {
+
+struct LayerNormResult {
+  std::vector<float> y;     // [rows][cols]
+  std::vector<float> mean;  // [rows], or empty if it was not asked for
+  std::vector<float> rstd;  // [rows], or empty if it was not asked for
+};
+
+/// How a test calls a kernel, beyond the case itself.
+struct RunOptions {
+  bool in_place = false;          // y is x
+  bool mean = true;               // mean is asked for
+  bool rstd = true;               // rstd is asked for
+  std::int64_t x_offset = 0;      // elements by which the pointer is moved from 256-byte alignment
+  std::int64_t y_offset = 0;      // the same
+  std::int64_t gamma_offset = 0;  // the same
+  std::int64_t beta_offset = 0;   // the same
+};
+
+/// Throws std::runtime_error if a kernel wrote outside a buffer or to an input; whatever the launcher throws passes
+/// through.
+LayerNormResult run(LayerNormLauncher launcher, const LayerNormCase& input, RunOptions options = {});
+
+/// Whether both hold the same floats, bit for bit: NaN equals the same NaN, and −0 is not 0.
+bool same_bits(std::span<const float> a, std::span<const float> b);
+
+/// The verdict on y, mean and rstd together.
+struct LayerNormVerdict {
+  std::string name;  // of the case
+  Comparison y, mean, rstd;
+  bool passed() const { return y.passed() && mean.passed() && rstd.passed(); }
+  double ratio() const;      // largest error/bound of the three
+  std::string text() const;  // case name, then each comparison that failed
+};
+
+/// Judges a result against the double-precision reference. Throws std::invalid_argument if the case has a row that says
+/// nothing about a kernel that sums in this way: judgeable() takes such rows out.
+LayerNormVerdict judge(const LayerNormResult& result, const LayerNormCase& input, Summation summation);
+/// Runs the launcher and judges what it gave.
+LayerNormVerdict judge(LayerNormLauncher launcher, const LayerNormCase& input, Summation summation,
+                       RunOptions options = {});
+
+}  // namespace testing
