@@ -1,0 +1,59 @@
+#include <benchmark/harness.h>
+#include <benchmark/measure.h>
+#include <benchmark/workload.h>
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <vector>
+
+namespace benchmarking {
+namespace {
+
+/// Kernels are added while static variables are initialised, before main() and before a GPU may be asked anything.
+std::vector<std::function<void(const Sizes&)>>& registrations() {
+  static std::vector<std::function<void(const Sizes&)>> list;
+  return list;
+}
+
+std::string title(const std::string& subject, const std::string& name) {
+  return subject == "COURSE" ? name : subject + ": " + name;
+}
+
+void register_one(const std::string& name, Cache cache, const Maker& make) {
+  const std::string full_name = cache == Cache::none ? name : name + "/" + text(cache);
+  benchmark::RegisterBenchmark(full_name.c_str(),
+                               [=](benchmark::State& state) { measure(state, full_name, make, cache); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(launches_timed);
+}
+
+}  // namespace
+
+bool add(const std::string& subject, const std::string& name, CopyLauncher launcher) {
+  registrations().push_back([=](const Sizes& sizes) {
+    for (const Size& size : sizes.copies) {
+      register_one(title(subject, name) + "/count:" + std::to_string(size.elements), size.cache,
+                   [=] { return make_workload(launcher, size.elements); });
+    }
+  });
+  return true;
+}
+
+bool add(const std::string& subject, const std::string& name, LayerNormLauncher launcher) {
+  registrations().push_back([=](const Sizes& sizes) {
+    for (const Size& size : sizes.layer_norms) {
+      const std::int64_t rows = size.elements / size.cols;
+      register_one(title(subject, name) + "/rows:" + std::to_string(rows) + "/cols:" + std::to_string(size.cols),
+                   size.cache, [=] { return make_workload(launcher, rows, size.cols); });
+    }
+  });
+  return true;
+}
+
+void register_all(const Sizes& sizes) {
+  for (const auto& registration : registrations()) registration(sizes);
+}
+
+}  // namespace benchmarking

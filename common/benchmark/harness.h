@@ -1,0 +1,38 @@
+/// A kernel's benchmark in one line. A chapter's benchmark.cu is
+///
+///   #include <benchmark/harness.h>
+///   #include <three_pass.cuh>
+///
+///   LAYER_NORM_BENCHMARK("one thread per row", three_pass::layer_norm_thread_per_row);
+///   LAYER_NORM_BENCHMARK("one block per row", three_pass::layer_norm);
+///
+/// and links the library `benchmarking`, which holds main(). Sizes, data, warm-ups, verification and report are the
+/// same for every kernel (README.md beside this file). Google Benchmark's own flags work: --benchmark_filter,
+/// --benchmark_format=json.
+#pragma once
+
+#include <host/copy.h>
+#include <host/layer_norm.h>
+#include <testing/subject.h>
+
+#include <string>
+
+namespace benchmarking {
+
+/// Adds a kernel to this program's benchmarks; main() runs it on every size. subject: whose code it is, as in
+/// testing/subject.h. Returns true, so that a static variable can call it.
+bool add(const std::string& subject, const std::string& name, CopyLauncher launcher);
+bool add(const std::string& subject, const std::string& name, LayerNormLauncher launcher);
+
+}  // namespace benchmarking
+
+#define LNH_JOIN_(a, b) a##b
+#define LNH_JOIN(a, b) LNH_JOIN_(a, b)
+#define LNH_BENCHMARK(name, launcher)                                         \
+  [[maybe_unused]] static const bool LNH_JOIN(benchmark_on_line_, __LINE__) = \
+      benchmarking::add(LNH_SUBJECT, name, launcher)
+
+/// launcher: a CopyLauncher.
+#define COPY_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<CopyLauncher>(launcher))
+/// launcher: a LayerNormLauncher.
+#define LAYER_NORM_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<LayerNormLauncher>(launcher))

@@ -1,0 +1,2 @@
+// expect: call to __device__ function from __host__ function
+void start() { __syncthreads(); }

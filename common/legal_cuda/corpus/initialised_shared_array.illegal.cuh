@@ -1,0 +1,7 @@
+// expect: initialization is not supported for __shared__ variables
+__global__ void kernel(float* y) {
+  __shared__ float partial[32] = {};
+  partial[threadIdx.x] += y[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = partial[31 - threadIdx.x];
+}

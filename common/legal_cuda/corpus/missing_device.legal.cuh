@@ -1,0 +1,1 @@
+__device__ float lane_value(float* y) { return y[threadIdx.x]; }

@@ -1,0 +1,1 @@
+__global__ void kernel(float* y) { y[threadIdx.x] = fmaxf(y[threadIdx.x], 0.0f); }

@@ -1,0 +1,4 @@
+__global__ void kernel(float* y) {
+  const unsigned block = blockIdx.x;
+  y[block] = 0.0f;
+}
