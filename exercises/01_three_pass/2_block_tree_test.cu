@@ -1,0 +1,92 @@
+// Exercise 01.2: the sum over a block, by a tree in shared memory.
+#include <2_block_tree.cuh>
+
+#include <host/device_buffer.h>
+#include <testing/cases.h>
+#include <testing/run.h>
+#include <testing/subject.h>
+#include <device/not_written_yet.cuh>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+using testing::Data;
+using testing::LayerNormCase;
+
+namespace {
+
+/// Each block sums its own values, and each thread stores the sum that it was given.
+__global__ void sum_kernel(const float* values, float* sums) {
+  __shared__ float partial[1024];
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  sums[i] = exercise::block_sum(values[i], partial);
+}
+
+/// Whole numbers, so that every order of the additions gives the same sum and equality is the right question.
+std::vector<float> whole_numbers(int count) {
+  std::mt19937 bits(0x5eed);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>(static_cast<int>(bits() % 2001) - 1000);
+  return values;
+}
+
+std::vector<float> sums_of(const std::vector<float>& values, int blocks) {
+  const DeviceBuffer<float> in("values", values);
+  const DeviceBuffer<float> out("sums", in.size());
+  launch(sum_kernel, {static_cast<unsigned>(blocks), static_cast<unsigned>(values.size()) / blocks}, in.data(),
+         out.data());
+  return out.download();
+}
+
+void require_written() {
+  static const bool written = [] {
+    const std::vector<float> sums = sums_of(whole_numbers(64), 1);
+    return !std::all_of(sums.begin(), sums.end(), is_not_written_yet);
+  }();
+  REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: block_sum returns what the stub returns");
+}
+
+void check_case(const LayerNormCase& input) {
+  const auto summation = testing::block_per_row<exercise::block_threads>;
+  const auto verdict = testing::judge(exercise::layer_norm, input, summation(input.cols));
+  REQUIRE_MESSAGE(verdict.passed(), LNH_SUBJECT " makes LayerNorm wrong on " << verdict.text());
+}
+
+}  // namespace
+
+TEST_CASE(LNH_SUBJECT ": every thread of every block gets the sum of its block") {
+  require_written();
+  const int blocks = 3;
+  for (const int threads : {256, 128, 64, 32, 4, 2, 1, 512, 1024}) {
+    const std::vector<float> values = whole_numbers(blocks * threads);
+    const std::vector<float> sums = sums_of(values, blocks);
+    for (int block = 0; block < blocks; ++block) {
+      const auto first = values.begin() + block * threads;
+      const float expected = std::accumulate(first, first + threads, 0.0f);
+      int wrong = 0, first_wrong = 0;
+      for (int thread = threads - 1; thread >= 0; --thread) {
+        if (sums[block * threads + thread] != expected) ++wrong, first_wrong = thread;
+      }
+      REQUIRE_MESSAGE(wrong == 0, LNH_SUBJECT " gives a wrong sum to "
+                                      << wrong << " of the " << threads << " threads of a block: thread " << first_wrong
+                                      << " got " << sums[block * threads + first_wrong] << ", expected " << expected);
+    }
+  }
+}
+
+TEST_CASE(LNH_SUBJECT ": LayerNorm with this sum is right within the bound") {
+  require_written();
+  std::vector<LayerNormCase> cases;
+  std::uint64_t seed = 1;
+  // Rows shorter than the block, longer, and far from a power of two.
+  for (const std::int64_t cols : {1000, 257, 256, 255, 100, 3, 1}) {
+    for (const Data data : testing::all_data()) cases.push_back(testing::make_case(3, cols, data, seed++));
+  }
+  const auto summation = testing::block_per_row<exercise::block_threads>;
+  for (const LayerNormCase& input : testing::judgeable(cases, summation).judged) check_case(input);
+  for (const LayerNormCase& input : testing::trap_cases()) check_case(input);
+}
