@@ -1,0 +1,52 @@
+/// The commands of ./learn. Each returns the exit code of the program.
+#pragma once
+
+#include <learn/exit_codes.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace learn {
+
+/// Where the course lies and where this program was built.
+struct Place {
+  std::filesystem::path root;   // the source folder; the program works from there
+  std::filesystem::path build;  // the build folder
+};
+
+struct TourOptions {
+  bool json = false;
+  bool verbose = false;
+  std::int64_t rows = 256;
+  std::int64_t cols = 4096;
+  std::string
+      gpu_results;  // folder with Google Benchmark's JSON of the chapters' benchmarks on a GPU; empty without one
+};
+ExitCode tour(const Place& place, const TourOptions& options);
+
+struct TestOptions {
+  bool long_tier = false;
+};
+ExitCode test(const Place& place, const TestOptions& options);
+
+ExitCode list(const Place& place);
+
+struct CheckOptions {
+  std::string exercise;   // "01.2"
+  bool verbose = false;   // every failing test in full
+  bool pristine = false;  // the untouched stub in place of the reader's file; the READMEs quote this
+};
+ExitCode check(const Place& place, const CheckOptions& options);
+
+struct SyncOptions {
+  bool check = false;      // write nothing, show the differences
+  bool exercises = false;  // the stubs in exercises/ as well
+};
+ExitCode sync_files(const Place& place, const SyncOptions& options);
+
+/// text without the root's path in front of file names, and with stubs called by the name of the reader's file.
+std::string with_short_paths(std::string text, const Place& place);
+
+}  // namespace learn

@@ -1,0 +1,29 @@
+/// The generated blocks of a Markdown file: quoted code, quoted program output, tables.
+///
+///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
+///   <!-- output: ./learn list -->       and a fenced block: what the command prints
+///   <!-- table: chapters -->  …  <!-- /table -->
+///
+/// Inside a fenced block such a line is plain text.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace learn {
+
+/// Where the content of each kind of block comes from. Each throws std::runtime_error with a sentence where it cannot
+/// say.
+struct BlockSources {
+  std::function<std::string(const std::string& file_and_region)> code;
+  std::function<std::string(const std::string& command)> output;
+  std::function<std::string(const std::string& name)> table;
+};
+
+/// text with every generated block filled; a mark without its block throws MarkError with file and line.
+std::string filled_document(const std::string& text, const std::string& file, const BlockSources& sources);
+
+/// A short difference for a person: the changed lines, - as it is and + as its source says. Empty where they are equal.
+std::string difference(const std::string& file, const std::string& is, const std::string& should_be);
+
+}  // namespace learn

@@ -1,0 +1,38 @@
+#include <learn/files.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace learn {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& file, const char* doing) {
+  throw std::runtime_error("The file " + file.string() + " cannot be " + doing + ": " + std::strerror(errno) + ".");
+}
+
+}  // namespace
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail(file, "read");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad()) fail(file, "read");
+  return text.str();
+}
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+  // Beside the file first, then renamed: whoever is interrupted here loses nothing.
+  const std::filesystem::path beside = file.string() + ".new";
+  std::ofstream stream(beside, std::ios::binary);
+  stream << text;
+  stream.close();
+  if (!stream) fail(file, "written");
+  std::filesystem::rename(beside, file);
+}
+
+}  // namespace learn

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <learn/commands.h>
+#include <learn/contract.h>
+#include <learn/course.h>
+#include <learn/document.h>
+#include <learn/files.h>
+#include <learn/marks.h>
+#include <learn/process.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace learn {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the generated files ought to hold, by their path from the root.
+using Texts = std::map<fs::path, std::string>;
+
+std::string region_of(const Place& place, const fs::path& source, const std::string& name) {
+  return region(read_text(place.root / source), source.string(), name);
+}
+
+/// Every solution with its copies of the chapter's code filled.
+Texts solutions(const Place& place, const std::vector<Chapter>& course) {
+  Texts texts;
+  for (const Chapter& chapter : course) {
+    const fs::path folder = fs::path("chapters") / chapter.name;
+    const auto read = [&](const std::string& source, const std::string& name) {
+      return region_of(place, folder / source, name);
+    };
+    for (const Exercise& exercise : chapter.exercises) {
+      texts[exercise.solution] = filled(read_text(place.root / exercise.solution), exercise.solution.string(), read);
+    }
+  }
+  return texts;
+}
+
+/// The stub of each exercise, from the solutions as they ought to be.
+Texts stubs(const Texts& solutions) {
+  Texts texts;
+  for (const auto& [solution, text] : solutions) {
+    texts["exercises" / solution.lexically_relative("solutions")] = stub(text, solution.string());
+  }
+  return texts;
+}
+
+/// The lines behind <!-- table: chapters -->.
+std::string table_of_chapters(const std::vector<Chapter>& course) {
+  std::string table = "| chapter | idea | exercises |\n|---|---|---|\n";
+  for (const Chapter& chapter : course) {
+    std::string exercises;
+    for (const Exercise& exercise : chapter.exercises) {
+      exercises += fmt::format("{}{} {}", exercises.empty() ? "" : "<br>", exercise.id, exercise.title);
+    }
+    table += fmt::format("| [{} {}](chapters/{}/README.md) | {} | {} |\n", chapter.number, chapter.title, chapter.name,
+                         chapter.idea, exercises);
+  }
+  return table;
+}
+
+/// What a command quoted in a README prints. ./learn is this program; build/simt/… are programs of this build folder.
+std::string output_of(const Place& place, const std::string& command) {
+  const std::string learn = "./learn ", built = "build/simt/";
+  std::string shell = command;
+  if (command.starts_with(learn)) {
+    shell = fmt::format("'{}' {}", fs::read_symlink("/proc/self/exe").string(), command.substr(learn.size()));
+    // A README shows what a reader sees who starts, whatever stands in exercises/ here.
+    if (command.starts_with(learn + "check ")) shell += " --pristine";
+  } else if (command.starts_with(built)) {
+    shell = fmt::format("'{}'/{}", place.build.string(), command.substr(built.size()));
+  } else {
+    throw std::runtime_error("an output block quotes ./learn … or build/simt/…, not '" + command + "'.");
+  }
+  const Finished finished = run({"/bin/sh", "-c", shell});
+  if (finished.exit_code > failure) {
+    throw std::runtime_error(
+        fmt::format("'{}' ended with exit code {}:\n{}", command, finished.exit_code, finished.output));
+  }
+  return with_short_paths(finished.output, place);
+}
+
+bool is_document_folder(const fs::path& folder) {
+  const std::string name = folder.filename();
+  return !name.starts_with('.') && name != "build";
+}
+
+/// Every Markdown file with its generated blocks filled.
+Texts documents(const Place& place, const std::vector<Chapter>& course) {
+  Texts texts;
+  for (auto entry = fs::recursive_directory_iterator(place.root); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    if (entry->is_directory() && !is_document_folder(entry->path())) entry.disable_recursion_pending();
+    if (!entry->is_regular_file() || entry->path().extension() != ".md") continue;
+    const fs::path file = entry->path().lexically_relative(place.root);
+    const BlockSources sources{
+        .code =
+            [&](const std::string& file_and_region) {
+              const std::size_t hash = file_and_region.find('#');
+              if (hash == std::string::npos)
+                throw std::runtime_error("a code block names a file and a region: file.cuh#region.");
+              const fs::path source = file_and_region.substr(0, hash);
+              const fs::path beside = file.parent_path() / source;
+              return region_of(place, fs::exists(place.root / beside) ? beside : source,
+                               file_and_region.substr(hash + 1));
+            },
+        .output = [&](const std::string& command) { return output_of(place, command); },
+        .table =
+            [&](const std::string& name) {
+              if (name != "chapters")
+                throw std::runtime_error("there is no table '" + name + "'; the one table is chapters.");
+              return table_of_chapters(course);
+            },
+    };
+    texts[file] = filled_document(read_text(entry->path()), file.string(), sources);
+  }
+  return texts;
+}
+
+std::string contract_document(const Place& place, const std::vector<Chapter>& course) {
+  std::vector<TestList> lists;
+  for (const Chapter& chapter : course) {
+    const std::string program = chapter.name + "_test";
+    const Finished listed = run({(place.build / "chapters" / program).string(), "--list-test-cases"});
+    if (listed.exit_code != 0)
+      throw std::runtime_error(fmt::format("{} does not list its tests:\n{}", program, listed.output));
+    lists.push_back({program, listed.output});
+  }
+  return contract_page(read_text(place.root / "common/testing/contract.txt"), lists);
+}
+
+}  // namespace
+
+ExitCode sync_files(const Place& place, const SyncOptions& options) {
+  bool stale = false;
+  // One kind after the other, because documents quote solutions: what is written here is read there.
+  const auto deliver = [&](const Texts& texts) {
+    for (const auto& [file, text] : texts) {
+      const std::string old = fs::exists(place.root / file) ? read_text(place.root / file) : "";
+      if (old == text) continue;
+      stale = true;
+      if (options.check) {
+        fmt::print("{}", difference(file.string(), old, text));
+      } else {
+        write_text(place.root / file, text);
+        fmt::print("wrote {}\n", file.string());
+      }
+      std::fflush(stdout);
+    }
+  };
+  const std::vector<Chapter> course = chapters(place.root);
+  const Texts complete_solutions = solutions(place, course);
+  deliver(complete_solutions);
+  if (options.exercises) deliver(stubs(complete_solutions));
+  Texts pages = documents(place, course);
+  pages["docs/contract.md"] = contract_document(place, course);
+  deliver(pages);
+
+  if (options.check && stale) {
+    fmt::print("Generated text is stale: ./learn sync{} writes it afresh.\n", options.exercises ? " --exercises" : "");
+    return failure;
+  }
+  if (!stale) fmt::print("Everything generated is as its source says.\n");
+  return success;
+}
+
+}  // namespace learn

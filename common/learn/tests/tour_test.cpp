@@ -1,0 +1,124 @@
+/// ./learn tour on the course's kernels: what it promises to programs and to people.
+#include <doctest/doctest.h>
+#include <learn/ladder.h>
+#include <learn/marks.h>
+#include <learn/process.h>
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t rows = 32, cols = 4096, elements = rows * cols;
+
+json tour() {
+  const learn::Finished finished = learn::run({LNH_LEARN_PROGRAM, "tour", "--json", "--rows", "32", "--cols", "4096"});
+  REQUIRE_MESSAGE(finished.exit_code == 0, finished.output);
+  return json::parse(finished.output);
+}
+
+json stage(const json& tour, const std::string& kernel) {
+  for (const json& stage : tour.at("stages")) {
+    if (stage.at("kernel") == kernel) return stage;
+  }
+  FAIL("the tour has no kernel " << kernel);
+  return {};
+}
+
+/// Characters of a line in UTF-8.
+std::size_t columns(const std::string& line) {
+  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+TEST_CASE("the tour's JSON has every field that is promised, for every kernel") {
+  const json result = tour();
+  CHECK(result.at("backend") == "simt");
+  CHECK(result.at("rows") == rows);
+  CHECK(result.at("cols") == cols);
+  CHECK(result.at("stages").size() >= 4);
+  for (const json& stage : result.at("stages")) {
+    CAPTURE(stage.dump());
+    for (const char* field : {"chapter", "kernel", "verdict"}) CHECK(stage.at(field).is_string());
+    for (const char* field : {"passes_over_x", "load_requests", "request_bytes", "bytes_requested", "bytes_touched",
+                              "bytes_minimum", "findings"}) {
+      CHECK(stage.at(field).is_number());
+    }
+    for (const char* field : {"digits", "error_over_bound"}) {
+      for (const char* kind : {"centred", "treacherous"}) CHECK(stage.at(field).at(kind).is_number());
+    }
+    CHECK(stage.at("findings") == 0);
+  }
+}
+
+TEST_CASE("a copy asks once for each element, and moves the least that is possible") {
+  const json result = tour();
+  for (const auto& [kernel, lane_bytes] : {std::pair{"copy::scalar", 4}, std::pair{"copy::vectorized", 16}}) {
+    const json copy = stage(result, kernel);
+    CHECK(copy.at("passes_over_x") == 1.0);
+    CHECK(copy.at("request_bytes") == 32.0 * lane_bytes);
+    CHECK(copy.at("load_requests") == elements * 4 / (32 * lane_bytes));
+    CHECK(copy.at("bytes_requested") == 2 * elements * 4);
+    CHECK(copy.at("bytes_touched") == 2 * elements * 4);
+    CHECK(copy.at("bytes_minimum") == 2 * elements * 4);
+    CHECK(copy.at("digits").at("treacherous") == learn::exact_digits);
+    CHECK(copy.at("verdict") == "passes");
+  }
+}
+
+TEST_CASE("three passes ask three times for x and touch it once") {
+  const json result = tour();
+  for (const char* kernel : {"three_pass::layer_norm_thread_per_row", "three_pass::layer_norm"}) {
+    const json layer_norm = stage(result, kernel);
+    CHECK(layer_norm.at("passes_over_x") == 3.0);
+    CHECK(layer_norm.at("load_requests") == 5 * elements / 32);  // x three times, gamma and beta once a row
+    CHECK(layer_norm.at("request_bytes") == 128.0);
+    CHECK(layer_norm.at("bytes_requested") == (6 * elements + 2 * rows) * 4);
+    CHECK(layer_norm.at("bytes_touched") == (2 * elements + 2 * cols + 2 * rows) * 4);
+    CHECK(layer_norm.at("bytes_minimum") == (2 * elements + 2 * cols + 2 * rows) * 4);
+    CHECK(layer_norm.at("error_over_bound").at("treacherous") <= 1.0);
+    CHECK(layer_norm.at("verdict") == "passes");
+  }
+  CHECK(stage(result, "three_pass::layer_norm_thread_per_row").at("request_sectors") == 32.0);
+  CHECK(stage(result, "three_pass::layer_norm").at("request_sectors") == 4.0);
+}
+
+TEST_CASE("the ladder fits a terminal of 100 columns") {
+  const learn::Finished finished = learn::run({LNH_LEARN_PROGRAM, "tour", "--rows", "8", "-v"});
+  CHECK(finished.exit_code == 0);
+  for (const std::string& line : learn::lines_of(finished.output)) {
+    if (!line.starts_with("Next:")) CHECK_MESSAGE(columns(line) <= 100, line);
+  }
+}
+
+TEST_CASE("an error beyond its bound, a NaN or a finding makes the verdict") {
+  learn::Rung rung;
+  rung.centred = rung.treacherous = {"row", 7, 0.5};
+  CHECK(rung.passes());
+  SUBCASE("error") { rung.treacherous.error_over_bound = 1.01; }
+  SUBCASE("infinite: a NaN was met") { rung.centred.error_over_bound = std::numeric_limits<double>::infinity(); }
+  SUBCASE("error on a published row") { rung.published = {{"row", 7, 0.5}, {"row", 0, 2}}; }
+  SUBCASE("finding") { rung.findings = {"memory: write outside of buffer 'y'"}; }
+  CHECK_FALSE(rung.passes());
+}
+
+TEST_CASE("speeds come from a benchmark's report, by the kernel's name") {
+  learn::Rung scalar, vectorized;
+  scalar.kernel = "copy::scalar";
+  vectorized.kernel = "copy::vectorized";
+  std::vector<learn::Rung> ladder{scalar, vectorized};
+  CHECK(learn::speed_text(ladder, "") == "");
+  const std::string card = learn::add_speeds(
+      ladder, R"({"context": {"card": "H200"}, "benchmarks": [)"
+              R"({"name": "copy::vectorized/count:268435456/cold_L2", "GB/s": 4000.0, "of_copy": 0.98},)"
+              R"({"name": "copy::scalar/count:268435456/cold_L2", "error_occurred": true}]})");
+  CHECK(card == "H200");
+  CHECK_FALSE(ladder[0].gpu);
+  REQUIRE(ladder[1].gpu);
+  CHECK(ladder[1].gpu->gigabytes_per_second == 4000.0);
+  CHECK(ladder[1].gpu->fraction_of_copy == 0.98);
+  CHECK(learn::speed_text(ladder, card).find("copy::vectorized") != std::string::npos);
+  CHECK(learn::speed_text(ladder, card).find("copy::scalar") == std::string::npos);
+}
