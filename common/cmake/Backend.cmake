@@ -55,6 +55,7 @@ else()
     -fsanitize=thread                     # a call before every load and store
     -fno-strict-aliasing                  # float4 through reinterpret_cast, uint4 read back as bf16
     -ffp-contract=off                     # an FMA only where the source says fmaf
+    -gdwarf-4                             # addr2line of binutils 2.40 takes a .cuh for its .cu in g++'s DWARF 5
     -include ${PROJECT_SOURCE_DIR}/common/simt/cuda.h   # what nvcc includes by itself
     $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra>             # a float4 stays one 16-byte access
     "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize;-fno-unroll-loops;-fno-builtin-memset;-fno-builtin-memcpy;SHELL:-mllvm -tsan-instrument-read-before-write=1>")

@@ -3,8 +3,15 @@
 
 namespace hooked_twice {
 
-// Not inlined, so that there is one copy for both files and the linker chooses it.
-inline __attribute__((noinline)) __device__ float read(const float* address) { return *address; }
+// Not inlined and not changed for its callers, so that there is one copy for both files and the linker chooses it.
+#ifdef __clang__
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noipa))
+#endif
+inline ONE_COPY __device__ float read(const float* address) {
+  return *address;  // here: read
+}
 
 void launch_from_the_other_file(const float* x, float* y);
 

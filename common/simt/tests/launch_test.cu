@@ -104,6 +104,14 @@ TEST_CASE("launch: kernels are known by name") {
   CHECK(simt::kernel_name(reinterpret_cast<const void*>(&mark_block)) == "(anonymous namespace)::mark_block");
 }
 
+TEST_CASE("launch: a fault in a header is reported in the header") {
+  const DeviceBuffer<float> x("x", std::vector<float>{5}), y("y", 1);
+  const auto outcome = gate::run(read_one, 1, 1, 0, x.data() + 1, y.data());
+  REQUIRE(outcome.findings.size() == 1);
+  CHECK(outcome.findings[0].file == "common/simt/tests/hooked_twice.h");
+  CHECK(outcome.findings[0].line == gate::line_of("common/simt/tests/hooked_twice.h", "read"));
+}
+
 TEST_CASE("launch: an inline function that two files share is counted, whichever copy the linker kept") {
   // tests/hooked_twice.cu has the same inline function. Both files are compiled with hooks: common/simt/cuda.h refuses
   // to be compiled without, so there is no unhooked copy that the linker could prefer.
