@@ -16,7 +16,7 @@ template <class Options>
 std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& app, const char* name, const Place& place) {
   CLI::App* command = app.add_subcommand(name);
   const std::filesystem::path help = place.root / "common/learn/help" / (std::string(name) + ".txt");
-  command->formatter_fn([help](const CLI::App*, std::string, CLI::AppFormatMode) { return read_text(help); });
+  command->formatter_fn([help](const CLI::App*, const std::string&, CLI::AppFormatMode) { return read_text(help); });
   return {command, std::make_shared<Options>()};
 }
 
@@ -24,7 +24,7 @@ std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& app, const 
 
 void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& command) {
   const std::filesystem::path help = place.root / "common/learn/help/learn.txt";
-  app.formatter_fn([help](const CLI::App*, std::string, CLI::AppFormatMode) { return read_text(help); });
+  app.formatter_fn([help](const CLI::App*, const std::string&, CLI::AppFormatMode) { return read_text(help); });
   app.require_subcommand(1);
 
   {

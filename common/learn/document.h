@@ -3,6 +3,7 @@
 ///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
 ///   <!-- output: ./learn list -->       and a fenced block: what the command prints
 ///   <!-- table: chapters -->  …  <!-- /table -->
+///   <!-- table: results CARD/NAME -->  …  <!-- /table -->   the measurements in docs/results/CARD/NAME.json
 ///
 /// Inside a fenced block such a line is plain text.
 #pragma once

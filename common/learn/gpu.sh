@@ -15,16 +15,22 @@ gpu_results() {
   for source in "$root"/chapters/*/benchmark.cu; do
     programs="$programs $(basename "$(dirname "$source")")_benchmark"
   done
-  # shellcheck disable=SC2086  # programs is several words
-  if ! { mkdir -p "$results" && cd "$root" && CUDACXX=$nvcc cmake --preset cuda && cmake --build --preset cuda --target $programs; } \
-    >"$root/build/cuda.log" 2>&1; then
+  build_benchmarks() {
+    mkdir -p "$results" && cd "$root" || return 1
+    if needs_configuring cuda; then CUDACXX=$nvcc cmake --fresh --preset cuda || return 1; fi
+    # shellcheck disable=SC2086  # programs is several words
+    cmake --build --preset cuda --target $programs
+  }
+  if ! build_benchmarks >"$root/build/cuda.log" 2>&1; then
     say "The cuda preset did not build, so the tour leaves out times; build/cuda.log says why."
     return 0
   fi
   for program in $programs; do
-    "$root/build/cuda/chapters/$program" --benchmark_filter='(count:[0-9]+|cols:4096)/cold_L2' \
-      --benchmark_out="$results/$program.json" --benchmark_out_format=json >&2 ||
+    if ! "$root/build/cuda/chapters/$program" --benchmark_filter='(count:[0-9]+|cols:4096)/cold_L2' \
+      --benchmark_out="$results/$program.json" --benchmark_out_format=json >&2; then
       say "$program failed on this GPU; its words are above, and its times are left out."
+      rm -f "$results/$program.json"
+    fi
   done
   echo "$results"
 }

@@ -6,6 +6,7 @@
 #include <learn/files.h>
 #include <learn/marks.h>
 #include <learn/process.h>
+#include <learn/results.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -109,9 +110,14 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
         .output = [&](const std::string& command) { return output_of(place, command); },
         .table =
             [&](const std::string& name) {
-              if (name != "chapters")
-                throw std::runtime_error("there is no table '" + name + "'; the one table is chapters.");
-              return table_of_chapters(course);
+              const std::string results = "results ";
+              if (name == "chapters") return table_of_chapters(course);
+              if (name.starts_with(results)) {
+                return results_table(read_text(place.root / "docs/results" / (name.substr(results.size()) + ".json")));
+              }
+              throw std::runtime_error(
+                  "there is no table '" + name +
+                  "'; the tables are 'chapters' and 'results CARD/NAME', for docs/results/CARD/NAME.json.");
             },
     };
     texts[file] = filled_document(read_text(entry->path()), file.string(), sources);

@@ -37,7 +37,7 @@ setsid "$learn" list >/dev/null 2>&1 &
 building=$!
 until compgen -G "$course/build/simt/common/*/CMakeFiles/*/*.o" >/dev/null || ! kill -0 "$building" 2>/dev/null; do sleep 0.2; done
 kill -KILL -- "-$building" 2>/dev/null || fail "the build was over before it could be interrupted"
-wait "$building" || true
+wait "$building" 2>/dev/null || true
 expect 0 '01.1' "$learn" list
 expect 2 'There is no chapter 99' "$learn" check 99.9
 
@@ -46,6 +46,11 @@ expect 2 'There is no chapter 99' "$learn" check 99.9
 expect 1 'YOUR CODE is not written yet' "$learn" check 01.1
 
 exercise=$course/exercises/01_three_pass/1_three_passes.cuh
+# A fault is found where the reader wrote it.
+sed -i 's|// TODO.*|args.y[args.rows * args.cols] = 0;|' "$exercise"
+expect 1 "write outside of buffer 'y'
+    at exercises/01_three_pass/1_three_passes.cuh:$(grep -n 'args.y\[' "$exercise" | cut -d: -f1) in" "$learn" check 01.1
+
 echo 'int typing_error = ;' >>"$exercise"
 expect 1 'exercises/01_three_pass/1_three_passes.cuh:' "$learn" check 01.1
 expect 1 'YOUR CODE does not compile' "$learn" check 01.1

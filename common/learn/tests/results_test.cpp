@@ -1,0 +1,41 @@
+/// The table of a stored measurement.
+#include <doctest/doctest.h>
+#include <learn/results.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+std::string stored(const std::string& backend) {
+  return R"({
+    "context": {"backend": ")" +
+         backend + R"(", "card": "Card 7", "commit": "abc123", "date": "2031-02-03T04:05:06+00:00",
+                "driver": "1.2, up to CUDA 9.9", "toolkit": "CUDA 9.8"},
+    "benchmarks": [
+      {"name": "copy::wide/count:2097152/warm_L2/iterations:20/manual_time", "median_ms": 0.00425, "GB/s": 3918.4, "of_copy": 0.966},
+      {"name": "n::norm/rows:65536/cols:4096/cold_L2/iterations:20/manual_time", "median_ms": 0.5888, "GB/s": 3648.2, "of_copy": 0.8526}
+    ]})";
+}
+
+}  // namespace
+
+TEST_CASE("results: a line for each benchmark, and the machine below") {
+  CHECK(learn::results_table(stored("cuda")) ==
+        "| kernel | size | L2 | median ms | GB/s | of a copy |\n"
+        "|---|---|---|---|---|---|\n"
+        "| `copy::wide` | 2 097 152 | warm | 0.0043 | 3918 | 0.97 |\n"
+        "| `n::norm` | 65 536 × 4 096 | cold | 0.5888 | 3648 | 0.85 |\n"
+        "\n"
+        "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n");
+}
+
+TEST_CASE("results: counts of the executor are no measurement") {
+  CHECK_THROWS_WITH_AS(learn::results_table(stored("simt")), doctest::Contains("needs a run on a GPU"),
+                       std::runtime_error);
+}
+
+TEST_CASE("results: what is no JSON of a benchmark is refused") {
+  CHECK_THROWS(learn::results_table("{}"));
+  CHECK_THROWS(learn::results_table("no JSON"));
+}
