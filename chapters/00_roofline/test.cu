@@ -2,12 +2,12 @@
 #include "copy.cuh"
 
 #include <host/device_buffer.h>
+#include <testing/cases.h>
 #include <testing/contract.h>
+#include <testing/run.h>
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -23,21 +23,6 @@ struct Stage {
 };
 const Stage stages[] = {{"copy::scalar", copy::scalar}, {"copy::vectorized", copy::vectorized}};
 
-// Bit patterns, not numbers: a copy must keep −0, denormals and the payload of a NaN.
-std::vector<float> random_bits(std::int64_t count) {
-  std::mt19937 bits(0x00c0fe);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) {
-    const std::uint32_t pattern = static_cast<std::uint32_t>(bits());
-    std::memcpy(&value, &pattern, sizeof(value));
-  }
-  return values;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 // Around every boundary: a quad, a warp of floats, a warp of quads, a block of floats, a block of quads.
 constexpr std::int64_t counts[] = {1,   2,   3,   4,   5,    31,   32,   33,   127,   128,
                                    129, 255, 256, 257, 1023, 1024, 1025, 4096, 100003};
@@ -52,7 +37,7 @@ constexpr Offset offsets[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 3}, {4, 4}};
 TEST_CASE("every bit is copied, whatever the count and the alignment") {
   for (const Stage& stage : stages) {
     for (const std::int64_t count : counts) {
-      const std::vector<float> expected = random_bits(count);
+      const std::vector<float> expected = testing::random_bits(count, 0x00c0fe);
       for (const Offset offset : offsets) {
         CAPTURE(stage.name);
         CAPTURE(count);
@@ -61,8 +46,8 @@ TEST_CASE("every bit is copied, whatever the count and the alignment") {
         const DeviceBuffer<float> x("x", expected, offset.x);
         const DeviceBuffer<float> y("y", count, offset.y);
         stage.launch({.x = x.data(), .y = y.data(), .count = count}, nullptr);
-        CHECK(same_bits(y.download(), expected));
-        CHECK(same_bits(x.download(), expected));
+        CHECK(testing::same_bits(y.download(), expected));
+        CHECK(testing::same_bits(x.download(), expected));
         x.check_guards();
         y.check_guards();
       }
@@ -79,7 +64,7 @@ namespace {
 
 simt::BufferCounts counts_of(const std::string& buffer, CopyLauncher launch, std::int64_t count,
                              std::int64_t x_offset = 0) {
-  const DeviceBuffer<float> x("x", random_bits(count), x_offset);
+  const DeviceBuffer<float> x("x", testing::random_bits(count, 0x00c0fe), x_offset);
   const DeviceBuffer<float> y("y", count);
   simt::CountScope counts;
   launch({.x = x.data(), .y = y.data(), .count = count}, nullptr);

@@ -14,6 +14,7 @@
 #error "kernels are compiled with access hooks: link the target lnh_kernels instead of including this by hand"
 #endif
 
+#include <simt/dim3.h>
 #include <simt/operations.h>
 #include <simt/runtime_api.h>
 #include <simt/vector_types.h>

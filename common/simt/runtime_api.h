@@ -1,12 +1,11 @@
-/// The part of the CUDA runtime's host interface that the course uses, for the CPU executor.
+/// The part of the CUDA runtime's host interface that the course uses, for the CPU executor. (The legal-CUDA gate reads
+/// these declarations too.)
 ///
 /// Same names and meanings as in cuda_runtime_api.h; streams are accepted and everything is synchronous.
 /// "Device memory" is an address range of its own, so that a kernel that follows a host pointer is caught.
 #pragma once
 
 // NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-
-#include <simt/dim3.h>
 
 #include <cstddef>
 

@@ -4,6 +4,8 @@
 #include <testing/random.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
@@ -114,6 +116,13 @@ LayerNormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::ui
     result.beta.push_back(static_cast<float>(random.uniform(-1, 1)));
   }
   return result;
+}
+
+std::vector<float> random_bits(std::int64_t count, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(random.bits()));
+  return values;
 }
 
 std::vector<LayerNormCase> standard_cases() {

@@ -38,6 +38,9 @@ std::vector<Data> all_data();
 
 LayerNormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::uint64_t seed);
 
+/// Bit patterns, not numbers: a copy must keep −0, denormals and the payload of a NaN.
+std::vector<float> random_bits(std::int64_t count, std::uint64_t seed);
+
 /// The default grid for a kernel: enough shapes to meet every tail and block boundary, every kind of data, random gamma
 /// and beta.
 std::vector<LayerNormCase> standard_cases();

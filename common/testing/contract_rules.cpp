@@ -177,6 +177,15 @@ Violations bad_arguments(const LayerNormContract& kernel) {
   return report.take();
 }
 
+namespace {
+void require_within_bound(Report& report, const LayerNormContract& kernel, const LayerNormCase& input) {
+  report.step(input.name, [&] {
+    const LayerNormVerdict verdict = judge(kernel.launcher, input, kernel.summation(input.cols));
+    report.require(verdict.passed(), verdict.text());
+  });
+}
+}  // namespace
+
 Violations gamma_or_beta_null(const LayerNormContract& kernel) {
   Report report;
   for (const std::int64_t cols : {37, 1024}) {
@@ -186,10 +195,7 @@ Violations gamma_or_beta_null(const LayerNormContract& kernel) {
         if (!has_gamma) input.gamma.clear();
         if (!has_beta) input.beta.clear();
         input.name += std::string(has_gamma ? "" : ", γ null") + (has_beta ? "" : ", β null");
-        report.step(input.name, [&] {
-          const LayerNormVerdict verdict = judge(kernel.launcher, input, kernel.summation(cols));
-          report.require(verdict.passed(), verdict.text());
-        });
+        require_within_bound(report, kernel, input);
       }
     }
   }
@@ -426,10 +432,7 @@ Violations constant_row(const LayerNormContract& kernel) {
     }
     const LayerNormCase other = make_case(2, cols, Data::constant, 18);
     for (const LayerNormCase& input : judgeable({other}, kernel.summation).judged) {
-      report.step(input.name, [&] {
-        const LayerNormVerdict verdict = judge(kernel.launcher, input, kernel.summation(cols));
-        report.require(verdict.passed(), verdict.text());
-      });
+      require_within_bound(report, kernel, input);
     }
   }
   return report.take();

@@ -2,12 +2,12 @@
 #include <1_fewer_requests.cuh>
 
 #include <host/device_buffer.h>
+#include <testing/cases.h>
+#include <testing/run.h>
 #include <testing/subject.h>
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -17,20 +17,6 @@
 #endif
 
 namespace {
-
-std::vector<float> random_bits(std::int64_t count) {
-  std::mt19937 bits(0x5eed);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) {
-    const std::uint32_t pattern = static_cast<std::uint32_t>(bits());
-    std::memcpy(&value, &pattern, sizeof(value));
-  }
-  return values;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 // Elements by which x and y are moved away from 256-byte alignment.
 struct Offset {
@@ -42,7 +28,7 @@ constexpr Offset offsets[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 2}, {3, 1}, {4
 
 TEST_CASE(LNH_SUBJECT ": every bit is copied, whatever the count and the alignment") {
   for (const std::int64_t count : {4096, 4099, 20002, 1025, 1024, 1023, 129, 128, 127, 7, 5, 4, 3, 2, 1}) {
-    const std::vector<float> expected = random_bits(count);
+    const std::vector<float> expected = testing::random_bits(count, 0x5eed);
     for (const Offset offset : offsets) {
       CAPTURE(count);
       CAPTURE(offset.x);
@@ -50,7 +36,7 @@ TEST_CASE(LNH_SUBJECT ": every bit is copied, whatever the count and the alignme
       const DeviceBuffer<float> x("x", expected, offset.x);
       const DeviceBuffer<float> y("y", count, offset.y);
       exercise::copy({.x = x.data(), .y = y.data(), .count = count}, nullptr);
-      REQUIRE_MESSAGE(same_bits(y.download(), expected), LNH_SUBJECT " does not copy every element");
+      REQUIRE_MESSAGE(testing::same_bits(y.download(), expected), LNH_SUBJECT " does not copy every element");
       x.check_guards();
       y.check_guards();
     }
@@ -68,7 +54,7 @@ TEST_CASE(LNH_SUBJECT ": requests are not counted here") {
 
 TEST_CASE(LNH_SUBJECT ": memory is asked no more often than one 16-byte access per thread asks it") {
   const std::int64_t count = 1 << 14;
-  const DeviceBuffer<float> x("x", random_bits(count));
+  const DeviceBuffer<float> x("x", testing::random_bits(count, 0x5eed));
   const DeviceBuffer<float> y("y", count);
   simt::CountScope counts;
   exercise::copy({.x = x.data(), .y = y.data(), .count = count}, nullptr);
@@ -90,14 +76,15 @@ TEST_CASE(LNH_SUBJECT ": memory is asked no more often than one 16-byte access p
 
 TEST_CASE(LNH_SUBJECT ": the last elements of a copy beyond 2^31 elements are copied") {
   const std::int64_t count = (std::int64_t{1} << 32) + 1027, tail = 1027;
-  const std::vector<float> expected = random_bits(tail);
+  const std::vector<float> expected = testing::random_bits(tail, 0x5eed);
   auto x = DeviceBuffer<float>::untouched("x", count);
   auto y = DeviceBuffer<float>::untouched("y", count);
   x.upload(expected, count - tail);
   const std::uint64_t blocks = count / (4 * exercise::block_threads) + 1;
   const LaunchWindow last_two_blocks(blocks - 2, 2);
   exercise::copy({.x = x.data(), .y = y.data(), .count = count}, nullptr);
-  CHECK_MESSAGE(same_bits(y.download(count - tail, tail), expected), LNH_SUBJECT " loses elements behind the 2^32nd");
+  CHECK_MESSAGE(testing::same_bits(y.download(count - tail, tail), expected),
+                LNH_SUBJECT " loses elements behind the 2^32nd");
 }
 
 #endif

@@ -1,4 +1,6 @@
 /// What the commands of ./learn are made of: the course's folders, test counts, the contract's page, the command line.
+#include "error_of.h"
+
 #include <doctest/doctest.h>
 #include <learn/cli.h>
 #include <learn/contract.h>
@@ -14,16 +16,6 @@
 namespace fs = std::filesystem;
 
 namespace {
-
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
 
 /// A course of two chapters in a folder of its own, gone at the end of the test.
 struct SmallCourse {

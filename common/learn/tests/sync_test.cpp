@@ -1,20 +1,11 @@
 /// Regions, stubs, copies of a chapter's code, and the generated blocks of Markdown files.
+#include "error_of.h"
+
 #include <doctest/doctest.h>
 #include <learn/document.h>
 #include <learn/marks.h>
 
 namespace {
-
-/// what() of the exception that the call throws; empty if it throws none.
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
 
 const char* const kernel_file = R"(#pragma once
 
