@@ -97,6 +97,9 @@ DeviceBuffer<T>::~DeviceBuffer() {
 template <class T>
 void DeviceBuffer<T>::poison() {
   upload(std::vector<T>(static_cast<std::size_t>(count_), poison_value<T>()));
+#ifndef LNH_CUDA
+  simt::mark_uninitialised(data_, static_cast<std::size_t>(count_) * sizeof(T));  // poison is no value
+#endif
 }
 
 template <class T>

@@ -13,7 +13,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 
 namespace simt {
 
@@ -91,9 +90,12 @@ void Block::begin(Launch& launch) {
     lanes_[id].index = {id % dimension.x, id / dimension.x % dimension.y, id / (dimension.x * dimension.y)};
   }
   observers_.clear();
-  observers_.push_back(make_sync_check(launch));
-  observers_.push_back(make_memory_check(launch));
+  if (launch.checks.sync) observers_.push_back(make_sync_check(launch));
+  if (launch.checks.memory) observers_.push_back(make_memory_check(launch));
+  if (launch.checks.init) observers_.push_back(make_init_check(launch));
+  if (launch.checks.race) observers_.push_back(make_race_check(launch));
   if (launch.counting) observers_.push_back(make_counter(launch));
+  if (launch.tracing != nullptr) observers_.push_back(make_tracer(launch));
 }
 
 void Block::end() {
@@ -130,7 +132,10 @@ void Block::run(std::uint64_t number) {
   for (auto& observer : observers_) observer->begin_block(info_);
 
   block_of_worker = this;
+  shuffled_ = launch_->seed != 0;
+  if (shuffled_) random_.seed(launch_->seed * 0x9e3779b97f4a7c15u + number);  // the same on every worker
   make_current(lanes_[0]);
+  if (shuffled_) make_current(*next_lane());
   jump_fcontext(current_->context, &worker_context_);
 }
 
@@ -161,9 +166,10 @@ void Block::exit_lane() {
   __builtin_unreachable();
 }
 
-// Neighbours first: lanes of one warp run one after the other, in the order of their numbers, then the next warp.
+// Neighbours first: lanes of one warp run one after the other, in the order of their numbers, then the next warp. With
+// a seed, any warp and any lane of it.
 Lane* Block::next_lane() {
-  const unsigned here = current_->id / lanes_per_warp;
+  const unsigned here = shuffled_ ? static_cast<unsigned>(random_() % warp_count_) : current_->id / lanes_per_warp;
   for (unsigned step = 0; step < warp_count_; ++step) {
     const unsigned w = here + step < warp_count_ ? here + step : here + step - warp_count_;
     Warp& warp = *warps_[w];
@@ -173,6 +179,11 @@ Lane* Block::next_lane() {
       warp.paused = 0;
     }
     if (warp.ready == 0) continue;
+    if (shuffled_) {
+      const unsigned lane = static_cast<unsigned>(random_() % lanes_per_warp);
+      const unsigned turned = std::countr_zero(std::rotr(warp.ready, static_cast<int>(lane)));
+      return &lanes_[w * lanes_per_warp + (lane + turned) % lanes_per_warp];
+    }
     const unsigned above = step == 0 ? warp.ready & ~lanes_below(current_->id % lanes_per_warp + 1) : 0;
     return &lanes_[w * lanes_per_warp + std::countr_zero(above != 0 ? above : warp.ready)];
   }
@@ -413,34 +424,38 @@ void Block::flush(unsigned w, unsigned lanes) {
   if (alike) {
     for (unsigned n = 0; n < longest; ++n) announce(w, mask, log.key[n][first], log.address[n]);
   } else {
-    // Lanes went different ways: those that executed the same instruction for the same time are one request.
-    struct Request {
-      std::uint64_t key;
-      unsigned mask = 0;
-      std::uintptr_t address[lanes_per_warp];
-    };
-    std::vector<Request> requests;
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> of_key;  // the requests of a key, by occurrence
-    std::unordered_map<std::uint64_t, std::size_t> occurrence;
-    for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-      const unsigned l = std::countr_zero(rest);
-      occurrence.clear();
-      for (unsigned n = 0; n < log.size[l]; ++n) {
-        const std::uint64_t key = log.key[n][l];
-        auto& known = of_key[key];
-        const std::size_t o = occurrence[key]++;
-        if (o == known.size()) {
-          known.push_back(requests.size());
-          requests.push_back({key, 0, {}});
-        }
-        Request& request = requests[known[o]];
-        request.mask |= bit(l);
-        request.address[l] = log.address[n][l];
-      }
-    }
-    for (const Request& request : requests) announce(w, request.mask, request.key, request.address);
+    announce_diverged(w, mask);
   }
   for (unsigned rest = mask; rest != 0; rest &= rest - 1) log.size[std::countr_zero(rest)] = 0;
+}
+
+// Lanes went different ways: their accesses are merged into one sequence that keeps the order of each lane. An access
+// joins the next request of its instruction that the lane has not passed, or else becomes a request of its own.
+void Block::announce_diverged(unsigned w, unsigned mask) {
+  struct Request {
+    std::uint64_t key;
+    unsigned mask;
+    std::uintptr_t address[lanes_per_warp];
+  };
+  const AccessLog& log = warps_[w]->log;
+  std::vector<Request> requests;
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    const unsigned l = std::countr_zero(rest);
+    std::size_t next = 0;  // behind the lane's last request
+    for (unsigned n = 0; n < log.size[l]; ++n) {
+      const std::uint64_t key = log.key[n][l];
+      std::size_t at = next;
+      while (at < requests.size() && requests[at].key != key) ++at;
+      if (at == requests.size()) {
+        at = next;
+        requests.insert(requests.begin() + static_cast<std::ptrdiff_t>(at), {key, 0, {}});
+      }
+      requests[at].mask |= bit(l);
+      requests[at].address[l] = log.address[n][l];
+      next = at + 1;
+    }
+  }
+  for (const Request& request : requests) announce(w, request.mask, request.key, request.address);
 }
 
 void Block::announce(unsigned w, unsigned mask, std::uint64_t key, const std::uintptr_t* address) {

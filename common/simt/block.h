@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <vector>
 
 namespace simt {
@@ -100,6 +101,7 @@ private:
   void pause();
 
   void flush(unsigned warp, unsigned lanes);
+  void announce_diverged(unsigned warp, unsigned mask);
   void announce(unsigned warp, unsigned mask, std::uint64_t key, const std::uintptr_t* address);
   void unusual_access(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
 
@@ -113,6 +115,8 @@ private:
   unsigned warp_count_ = 0;
   unsigned live_ = 0;        // threads that have not exited
   unsigned at_barrier_ = 0;  // threads that wait at a barrier
+  bool shuffled_ = false;    // lanes and warps run in an order that random_ draws
+  std::mt19937_64 random_;
   Lane* current_ = nullptr;
   Warp* current_warp_ = nullptr;
   boost::context::detail::fcontext_t worker_context_ = nullptr;

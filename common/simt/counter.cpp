@@ -20,6 +20,7 @@ namespace simt {
 namespace {
 
 constexpr std::uintptr_t sector_bytes = 32;
+constexpr std::uint64_t bank_bytes = 128;  // what the 32 banks of shared memory hand out in a round
 
 // A bit for each sector of device memory, shared by all workers of a launch. Reserved for the whole of it; what a
 // launch used is remembered in steps of a page of bits (1 MiB of device memory), so that clearing costs as much as
@@ -85,11 +86,59 @@ TouchedSectors& touched(bool write) {
   return sectors[write];
 }
 
+// The sectors that a block has loaded: a hash table that is emptied in as many steps as it has entries.
+class SectorSet {
+public:
+  // False if it was there already.
+  bool insert(std::uintptr_t sector) {
+    if (used_.size() * 2 >= slots_.size()) grow();
+    std::size_t& slot = find(sector);
+    if (slot != empty) return false;
+    slot = sector;
+    used_.push_back(&slot);
+    return true;
+  }
+
+  void clear() {
+    for (std::size_t* slot : used_) *slot = empty;
+    used_.clear();
+  }
+
+private:
+  static constexpr std::size_t empty = ~std::size_t{0};
+
+  std::size_t& find(std::uintptr_t sector) {
+    std::size_t at = sector * 0x9e3779b97f4a7c15u >> shift_;
+    while (slots_[at] != empty && slots_[at] != sector) at = (at + 1) % slots_.size();
+    return slots_[at];
+  }
+
+  void grow() {
+    std::vector<std::size_t> old(slots_.size() * 2, empty);
+    old.swap(slots_);
+    --shift_;
+    used_.clear();
+    for (const std::size_t sector : old) {
+      if (sector == empty) continue;
+      std::size_t& slot = find(sector);
+      slot = sector;
+      used_.push_back(&slot);
+    }
+  }
+
+  unsigned shift_ = 64 - 11;
+  std::vector<std::size_t> slots_ = std::vector<std::size_t>(2048, empty);
+  std::vector<std::size_t*> used_;
+};
+
 class Counter : public Observer {
 public:
   explicit Counter(Launch& launch) : launch_(launch) {}
 
-  void begin_block(const BlockInfo&) override { ++blocks_; }
+  void begin_block(const BlockInfo&) override {
+    ++blocks_;
+    loaded_.clear();
+  }
 
   void barrier(const BarrierEvent&, std::span<const Standing>) override { ++barriers_; }
 
@@ -102,21 +151,31 @@ public:
 
   void access(const WarpAccess& access) override {
     const unsigned lanes = std::popcount(access.mask);
+    const bool global = access.space == Space::global;
     const Allocation* buffer = nullptr;
-    std::uint64_t sectors = 0;
-    if (access.space == Space::global) {
+    if (global) {
       const std::uintptr_t first = access.address[std::countr_zero(access.mask)];
       const Allocation*& known = known_[access.pc % std::size(known_)];
       if (known == nullptr || first < known->base || first >= known->base + known->reserved)
         known = allocation_before(first);
       buffer = known;
-      sectors = count_sectors(access);
     }
-    AccessCounts& counts = sites_[{access.pc, buffer, access.bytes, access.write, access.space == Space::shared}];
+    Counted& site = sites_[{access.pc, buffer, access.bytes, access.write, !global}];
+    AccessCounts& counts = site.counts;
+    const std::int64_t needless = needless_so_far(counts);
+    const std::uint64_t bytes = std::uint64_t{lanes} * access.bytes;
     ++counts.requests;
     counts.lanes += lanes;
-    counts.bytes += std::uint64_t{lanes} * access.bytes;
-    counts.sectors += sectors;
+    counts.bytes += bytes;
+    if (global) {
+      counts.ideal_sectors += (bytes + sector_bytes - 1) / sector_bytes;
+      count_sectors(access, counts);
+    } else {
+      counts.ideal_wavefronts += (bytes + bank_bytes - 1) / bank_bytes;
+      counts.wavefronts += wavefronts(access);
+    }
+    if (needless_so_far(counts) > needless && site.distance.kind != LaneDistance::several)
+      site.distance += lane_distance(access);
   }
 
   void end() override {
@@ -125,7 +184,8 @@ public:
     counts.barriers = barriers_;
     counts.warp_barriers = warp_barriers_;
     counts.shuffles = shuffles_;
-    for (const auto& [site, accesses] : sites_) {
+    for (const auto& [site, counted] : sites_) {
+      const AccessCounts& accesses = counted.counts;
       if (site.shared) {
         (site.write ? counts.shared_stores : counts.shared_loads) += accesses;
       } else {
@@ -139,7 +199,7 @@ public:
                               site.shared              ? "shared"
                               : site.buffer == nullptr ? "outside"
                                                        : site.buffer->name,
-                              site.shared, site.write, site.bytes, accesses});
+                              site.shared, site.write, site.bytes, accesses, counted.distance});
     }
     launch_.add(counts);
   }
@@ -158,7 +218,47 @@ private:
     }
   };
 
-  static std::uint64_t count_sectors(const WarpAccess& access) {
+  struct Counted {
+    AccessCounts counts;
+    LaneDistance distance;
+  };
+
+  static std::int64_t needless_so_far(const AccessCounts& counts) {
+    return static_cast<std::int64_t>(counts.sectors + counts.wavefronts) -
+           static_cast<std::int64_t>(counts.ideal_sectors + counts.ideal_wavefronts);
+  }
+
+  static LaneDistance lane_distance(const WarpAccess& access) {
+    LaneDistance distance;
+    for (unsigned rest = access.mask & access.mask >> 1; rest != 0; rest &= rest - 1) {
+      const std::uintptr_t* lane = access.address + std::countr_zero(rest);
+      distance += {LaneDistance::one, static_cast<std::int64_t>(lane[1] - lane[0])};
+    }
+    return distance;
+  }
+
+  // A request is served in parts of at most 128 bytes: 32 lanes of 4 bytes, 16 of 8, 8 of 16. In each part a bank hands
+  // out one word at a time; lanes that want the same word share it.
+  static unsigned wavefronts(const WarpAccess& access) {
+    const unsigned lanes_a_part = access.bytes <= 4 ? 32 : 128 / access.bytes;
+    unsigned rounds = 0;
+    for (unsigned first = 0; first < lanes_per_warp; first += lanes_a_part) {
+      std::uintptr_t words[lanes_per_warp];
+      unsigned count = 0;
+      for (unsigned lane = first; lane < first + lanes_a_part; ++lane) {
+        if ((access.mask >> lane & 1) == 0) continue;
+        for (unsigned byte = 0; byte < access.bytes; byte += 4) words[count++] = (access.address[lane] + byte) / 4;
+      }
+      std::sort(words, words + count);
+      count = static_cast<unsigned>(std::unique(words, words + count) - words);
+      unsigned of_bank[32] = {}, most = 0;
+      for (unsigned i = 0; i < count; ++i) most = std::max(most, ++of_bank[words[i] % 32]);
+      rounds += most;
+    }
+    return rounds;
+  }
+
+  void count_sectors(const WarpAccess& access, AccessCounts& counts) {
     const std::uintptr_t begin = device_memory_begin();
     std::uintptr_t distinct[2 * lanes_per_warp];
     unsigned count = 0;
@@ -181,13 +281,16 @@ private:
       sectors.touch(distinct[i], distinct[end - 1]);
       i = end;
     }
-    return count;
+    counts.sectors += count;
+    if (access.write) return;
+    for (unsigned i = 0; i < count; ++i) counts.sectors_again += !loaded_.insert(distinct[i]);
   }
 
   Launch& launch_;
   std::uint64_t blocks_ = 0, barriers_ = 0, warp_barriers_ = 0, shuffles_ = 0;
   const Allocation* known_[64] = {};
-  std::unordered_map<Site, AccessCounts, Hash> sites_;
+  SectorSet loaded_;  // by the block that runs
+  std::unordered_map<Site, Counted, Hash> sites_;
 };
 
 }  // namespace
@@ -201,6 +304,18 @@ AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
   lanes += other.lanes;
   bytes += other.bytes;
   sectors += other.sectors;
+  ideal_sectors += other.ideal_sectors;
+  sectors_again += other.sectors_again;
+  wavefronts += other.wavefronts;
+  ideal_wavefronts += other.ideal_wavefronts;
+  return *this;
+}
+
+LaneDistance& LaneDistance::operator+=(const LaneDistance& other) {
+  if (kind == none)
+    *this = other;
+  else if (other.kind == several || (other.kind == one && other.bytes != bytes))
+    *this = {several, 0};
   return *this;
 }
 
@@ -226,10 +341,12 @@ LaunchCounts& LaunchCounts::operator+=(const LaunchCounts& other) {
     const auto key = [](const SiteCounts& s) { return std::tie(s.pc, s.buffer, s.store, s.lane_bytes); };
     auto ours = std::lower_bound(sites.begin(), sites.end(), theirs,
                                  [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    if (ours != sites.end() && key(*ours) == key(theirs))
-      ours->counts += theirs.counts;
-    else
+    if (ours == sites.end() || key(*ours) != key(theirs)) {
       sites.insert(ours, theirs);
+    } else {
+      ours->counts += theirs.counts;
+      ours->distance += theirs.distance;
+    }
   }
   return *this;
 }

@@ -15,9 +15,15 @@ namespace simt {
 /// Accesses of one kind. A request is one instruction of one warp, whatever number of its lanes take part.
 struct AccessCounts {
   std::uint64_t requests = 0;
-  std::uint64_t lanes = 0;    // sum over requests of the lanes that took part
-  std::uint64_t bytes = 0;    // requested: lanes · bytes a lane
-  std::uint64_t sectors = 0;  // 32-byte sectors, distinct within each request (global memory only)
+  std::uint64_t lanes = 0;  // sum over requests of the lanes that took part
+  std::uint64_t bytes = 0;  // requested: lanes · bytes a lane
+  // Global memory: 32-byte sectors, distinct within each request.
+  std::uint64_t sectors = 0;
+  std::uint64_t ideal_sectors = 0;  // ⌈bytes/32⌉ of each request: what it would need if its lanes stood side by side
+  std::uint64_t sectors_again = 0;  // of loads: those that the same block had loaded before in this launch
+  // Shared memory: rounds that the 32 banks of 4 bytes need, and what they would need without conflicts.
+  std::uint64_t wavefronts = 0;
+  std::uint64_t ideal_wavefronts = 0;
 
   AccessCounts& operator+=(const AccessCounts& other);
 };
@@ -31,6 +37,14 @@ struct BufferCounts {
   std::uint64_t bytes_touched_by_stores = 0;
 };
 
+/// How far apart the neighbouring lanes of requests are in memory.
+struct LaneDistance {
+  enum Kind : std::uint8_t { none, one, several } kind = none;
+  std::int64_t bytes = 0;  // a lane's address minus that of the lane before it, where kind is one
+
+  LaneDistance& operator+=(const LaneDistance& other);
+};
+
 /// The accesses of one instruction to one buffer.
 struct SiteCounts {
   std::uintptr_t pc = 0;  // where_is(pc) in symbols.h gives file and line
@@ -39,6 +53,7 @@ struct SiteCounts {
   bool store = false;
   unsigned lane_bytes = 0;  // bytes a lane
   AccessCounts counts;
+  LaneDistance distance;  // of those requests that take more sectors or wavefronts than their ideal
 };
 
 struct LaunchCounts {

@@ -33,6 +33,19 @@ private:
   std::uint64_t outer_first_, outer_count_;
 };
 
+/// Which checks look at launches. All of them, unless a benchmark asks what one costs.
+struct Checks {
+  bool sync = true, memory = true, init = true, race = true;
+};
+void set_checks(Checks checks);
+Checks checks();
+
+/// The order in which the lanes and warps of a block run: 0, the default, is the fixed one; any other seed shuffles it,
+/// the same way every time. A missing barrier can give right values in one order and wrong ones in another. The
+/// environment variable SIMT_SEED sets it when the program starts.
+void set_seed(std::uint64_t seed);
+std::uint64_t seed();
+
 /// Worker threads that run blocks, 1 to 16; at first the number of cores. Not to be called during a launch.
 void set_workers(unsigned count);
 unsigned workers();

@@ -2,11 +2,13 @@
 
 #include <simt/block.h>
 #include <simt/launch_state.h>
+#include <simt/profile.h>
 #include <simt/runtime_api.h>
 #include <simt/symbols.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -19,6 +21,26 @@ namespace simt {
 
 cudaError_t set_last_error(cudaError_t error);  // memory.cpp
 void finish_counts(LaunchCounts& counts);       // counter.cpp
+void finish_races();                            // race_check.cpp
+
+namespace {
+
+Checks checks_in_force;
+
+std::uint64_t seed_from_environment() {
+  const char* text = std::getenv("SIMT_SEED");
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+std::uint64_t seed_in_force = seed_from_environment();
+
+std::uint32_t launches_so_far = 0;  // launches run one at a time
+
+}  // namespace
+
+void set_checks(Checks checks) { checks_in_force = checks; }
+Checks checks() { return checks_in_force; }
+void set_seed(std::uint64_t seed) { seed_in_force = seed; }
+std::uint64_t seed() { return seed_in_force; }
 
 // ---- What the workers of a launch share
 
@@ -29,6 +51,9 @@ Launch::Launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared
       block(block),
       shared_bytes(shared_bytes),
       counting(counting),
+      checks(simt::checks()),
+      seed(simt::seed()),
+      number(++launches_so_far),
       next_(first_block),
       end_(end_block) {
   counts_.kernel = kernel_name(call.function);
@@ -215,11 +240,14 @@ void launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_by
   const std::uint64_t first = std::min(window_first, blocks);
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
-  Launch launch(call, grid, block, shared_bytes, first, first + std::min(window_count, blocks - first), counting());
+  Launch launch(call, grid, block, shared_bytes, first, first + std::min(window_count, blocks - first),
+                counting() || profiling());
   pool().run(launch);
+  finish_races();
   if (launch.counting) {
     finish_counts(launch.counts());
     deliver(launch.counts());
+    if (profiling()) profile(launch.counts());
   }
   deliver(launch.findings());
 }

@@ -5,6 +5,7 @@
 #include <simt/executor.h>
 #include <simt/finding.h>
 #include <simt/observer.h>
+#include <simt/trace.h>
 
 #include <atomic>
 #include <cstdint>
@@ -31,6 +32,10 @@ public:
   const dim3 grid, block;
   const std::size_t shared_bytes;
   const bool counting;
+  TraceScope* const tracing = open_trace();  // of the thread that launches
+  const Checks checks;
+  const std::uint64_t seed;
+  const std::uint32_t number;  // of this launch in the program, from 1
 
   BlockInfo block_info(std::uint64_t number) const;
 

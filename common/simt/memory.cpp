@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,9 +49,78 @@ Allocation* find(std::uintptr_t address) {
   return after == all.begin() ? nullptr : std::prev(after)->get();
 }
 
+struct Shadow {
+  std::uintptr_t begin;
+  std::size_t bytes, per_device_bytes;  // so many bytes for so many of device memory
+};
+std::vector<Shadow>& shadows() {
+  static std::vector<Shadow>& all = *new std::vector<Shadow>;
+  return all;
+}
+
+void release_shadows(std::uintptr_t begin, std::size_t bytes) {
+  for (const Shadow& shadow : shadows()) {
+    const std::uintptr_t first = shadow.begin + (begin - arena().begin) / shadow.per_device_bytes * shadow.bytes;
+    const std::uintptr_t first_page = (first + page - 1) / page * page;
+    const std::uintptr_t end_page = (first + bytes / shadow.per_device_bytes * shadow.bytes) / page * page;
+    if (first_page < end_page) madvise(reinterpret_cast<void*>(first_page), end_page - first_page, MADV_DONTNEED);
+  }
+}
+
+using Word = std::atomic<std::uint64_t>;
+Word* initialised_bits() {
+  static Word* bits = static_cast<Word*>(reserve_shadow(1, 8));
+  return bits;
+}
+
+// Calls with the bits of each word that stand for the bytes [first, first + bytes), until one call says stop.
+template <class Visit>
+void for_each_word(std::uintptr_t first, std::size_t bytes, Visit visit) {
+  std::uintptr_t at = first - device_memory_begin();
+  const std::uintptr_t end = at + bytes;
+  while (at < end) {
+    const unsigned from = at % 64;
+    const unsigned count = static_cast<unsigned>(std::min<std::uintptr_t>(64 - from, end - at));
+    if (!visit(initialised_bits()[at / 64], (~std::uint64_t{0} >> (64 - count)) << from)) return;
+    at += count;
+  }
+}
+
 thread_local cudaError_t last_error = cudaSuccess;
 
 }  // namespace
+
+void* reserve_shadow(std::size_t bytes_of_shadow, std::size_t bytes_of_device_memory) {
+  const std::size_t bytes = device_memory_bytes / bytes_of_device_memory * bytes_of_shadow;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  shadows().push_back({reinterpret_cast<std::uintptr_t>(memory), bytes_of_shadow, bytes_of_device_memory});
+  return memory;
+}
+
+void mark_initialised(std::uintptr_t first, std::size_t bytes) {
+  for_each_word(first, bytes, [](Word& word, std::uint64_t bits) {
+    if ((word.load(std::memory_order_relaxed) & bits) != bits) word.fetch_or(bits, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+void mark_uninitialised(const void* first, std::size_t bytes) {
+  for_each_word(reinterpret_cast<std::uintptr_t>(first), bytes, [](Word& word, std::uint64_t bits) {
+    word.fetch_and(~bits, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+bool is_initialised(std::uintptr_t first, std::size_t bytes) {
+  bool all = true;
+  for_each_word(first, bytes, [&](Word& word, std::uint64_t bits) {
+    return all = (word.load(std::memory_order_relaxed) & bits) == bits;
+  });
+  return all;
+}
 
 cudaError_t set_last_error(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -108,6 +179,7 @@ cudaError_t cudaFree(void* pointer) {
     return set_last_error(cudaErrorInvalidValue);
   allocation->freed = true;
   madvise(pointer, allocation->reserved, MADV_DONTNEED);
+  release_shadows(allocation->base, allocation->reserved);
   return cudaSuccess;
 }
 
@@ -125,6 +197,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   if (kind != cudaMemcpyDefault && (outside(to, to_device) || outside(from, from_device)))
     return set_last_error(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
+  if (in_device_memory(reinterpret_cast<std::uintptr_t>(to)))
+    mark_initialised(reinterpret_cast<std::uintptr_t>(to), bytes);
   return cudaSuccess;
 }
 
@@ -135,6 +209,7 @@ cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
       (allocation == nullptr || allocation->freed || bytes > allocation->base + allocation->reserved - address))
     return set_last_error(cudaErrorInvalidValue);
   std::memset(pointer, byte, bytes);
+  mark_initialised(address, bytes);
   return cudaSuccess;
 }
 

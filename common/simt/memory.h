@@ -26,6 +26,16 @@ const Allocation* allocation_before(std::uintptr_t address);
 /// Names the allocation at base and says which of its bytes a kernel may touch: [first, first + bytes).
 void describe_allocation(const void* base, const void* first, std::size_t bytes, const char* name);
 
+/// Which bytes of device memory have a value: a bit for each. Allocation and marking take it away; copies from the
+/// host, cudaMemset and a kernel's stores give it.
+void mark_uninitialised(const void* first, std::size_t bytes);
+void mark_initialised(std::uintptr_t first, std::size_t bytes);
+bool is_initialised(std::uintptr_t first, std::size_t bytes);
+
+/// Memory that stands beside device memory, a fixed number of bytes for each of so many of its bytes: zero at first,
+/// reserved as a whole, and backed where it is touched. Freeing device memory frees what stands beside it.
+void* reserve_shadow(std::size_t bytes_of_shadow, std::size_t bytes_of_device_memory);
+
 /// The limits of device memory: [begin, begin + bytes).
 std::uintptr_t device_memory_begin();
 inline constexpr std::size_t device_memory_bytes = std::size_t{1} << 42;

@@ -103,6 +103,9 @@ public:
 
 std::unique_ptr<Observer> make_sync_check(Launch& launch);
 std::unique_ptr<Observer> make_memory_check(Launch& launch);
+std::unique_ptr<Observer> make_init_check(Launch& launch);
+std::unique_ptr<Observer> make_race_check(Launch& launch);
 std::unique_ptr<Observer> make_counter(Launch& launch);
+std::unique_ptr<Observer> make_tracer(Launch& launch);
 
 }  // namespace simt

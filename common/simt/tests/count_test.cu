@@ -92,6 +92,30 @@ __global__ void one_load_three_calls(const float* x, float* y) {
 }
 #endif
 
+template <int width>
+__global__ void transpose(const float* x, float* y) {
+  __shared__ float tile[32][width];
+  const int c = threadIdx.x, r = threadIdx.y;
+  tile[r][c] = x[r * 32 + c];
+  __syncthreads();
+  y[r * 32 + c] = tile[c][r];
+}
+
+__global__ void shared_stride(float* y, int stride) {
+  __shared__ float values[32 * 32];
+  for (int i = threadIdx.x; i < 32 * 32; i += 32) values[i] = static_cast<float>(i);
+  __syncthreads();
+  y[threadIdx.x] = values[threadIdx.x * stride];
+}
+
+__global__ void shared_float4(float* y) {
+  __shared__ __align__(16) float values[128];
+  for (int i = threadIdx.x; i < 128; i += 32) values[i] = static_cast<float>(i);
+  __syncthreads();
+  const float4 v = reinterpret_cast<const float4*>(values)[threadIdx.x];
+  y[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
 __global__ void permuted(const float* x, float* y) {
   const int i = threadIdx.x;
   y[i] = x[i * 17 % 32];
@@ -289,6 +313,46 @@ TEST_CASE("counts: shared memory is counted apart from global memory") {
   CHECK(counts.shared_loads.requests == 2);
   CHECK(counts.shared_loads.bytes == 256);
   CHECK(counts.global_loads().requests == 0);
+}
+
+TEST_CASE("counts: bank conflicts of a 32×32 transpose, and a column of padding against them") {
+  const auto x = filled("x", n), y = filled("y", n);
+  const auto plain = gate::run(transpose<32>, 1, dim3(32, 32), 0, x.data(), y.data()).counts;
+  CHECK(plain.shared_stores.wavefronts == 32);
+  CHECK(plain.shared_loads.wavefronts == 1024);
+  CHECK(plain.shared_loads.ideal_wavefronts == 32);
+  const auto padded = gate::run(transpose<33>, 1, dim3(32, 32), 0, x.data(), y.data()).counts;
+  CHECK(padded.shared_stores.wavefronts == 32);
+  CHECK(padded.shared_loads.wavefronts == 32);
+}
+
+TEST_CASE("counts: shared memory, by stride and width") {
+  const auto y = filled("y", 32);
+  for (const int stride : {1, 2, 4, 32}) {
+    CAPTURE(stride);
+    CHECK(gate::run(shared_stride, 1, 32, 0, y.data(), stride).counts.shared_loads.wavefronts ==
+          static_cast<unsigned>(stride));
+  }
+  CHECK(gate::run(shared_stride, 1, 32, 0, y.data(), 0).counts.shared_loads.wavefronts == 1);  // one word for all
+  const auto wide = gate::run(shared_float4, 1, 32, 0, y.data()).counts;
+  CHECK(wide.shared_loads.wavefronts == 4);
+  CHECK(wide.shared_loads.ideal_wavefronts == 4);
+}
+
+TEST_CASE("counts: sectors against the ideal") {
+  const auto x = filled("x", 32 * 32), y = filled("y", 32);
+  CHECK(gate::run(copy_strided, 1, 32, 0, x.data(), y.data(), 32).counts.buffer("x").loads.ideal_sectors == 4);
+  CHECK(gate::run(copy_part, 1, 32, 0, x.data(), y.data(), 3).counts.buffer("x").loads.ideal_sectors == 1);
+}
+
+TEST_CASE("counts: what a block has loaded before") {
+  const int cols = 4096;
+  const auto x = filled("x", cols), y = filled("y", 256 * 2);
+  CHECK(gate::run(three_loads, 1, 256, 0, x.data(), y.data(), cols).counts.buffer("x").loads.sectors_again ==
+        2 * cols / 8);
+  // Another block's loads are none of its own.
+  CHECK(gate::run(copy, 4, 256, 0, filled("z", n).data(), filled("w", n).data()).counts.global_loads().sectors_again ==
+        0);
 }
 
 TEST_CASE("counts: each instruction is known by its line") {

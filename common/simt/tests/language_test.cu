@@ -128,7 +128,7 @@ TEST_CASE("language: shuffles of every kind and width, as the PTX manual defines
           exclusive("xor", 32), index("index", 32);
       const auto outcome =
           gate::run(shuffles, 1, 32, 0, a.data(), width, up.data(), down.data(), exclusive.data(), index.data());
-      CHECK(outcome.findings.empty());
+      CHECK(outcome.text() == "");
       const auto up_values = up.download(), down_values = down.download(), xor_values = exclusive.download(),
                  index_values = index.download();
       for (int lane = 0; lane < 32; ++lane) {
@@ -213,7 +213,7 @@ TEST_CASE("language: atomics of many blocks lose nothing") {
   const auto outcome =
       gate::run(atomics, 100, 96, 0, sum.data(), largest.data(), smallest.data(),
                 reinterpret_cast<unsigned long long*>(wide.data()), real.data(), exact.data(), claimed.data());
-  CHECK(outcome.findings.empty());
+  CHECK(outcome.text() == "");
   CHECK(sum.download()[0] == 50 * n / 2);
   CHECK(largest.download()[0] == n - 1);
   CHECK(smallest.download()[0] == 5);
@@ -226,7 +226,7 @@ TEST_CASE("language: atomics of many blocks lose nothing") {
 TEST_CASE("language: atomics on bits, and the exchange") {
   const DeviceBuffer<unsigned> any("any", std::vector<unsigned>{0}), common("common", std::vector<unsigned>{~0u});
   const DeviceBuffer<int> last("last", std::vector<int>{0});
-  CHECK(gate::run(atomic_bits, 4, 20, 0, any.data(), common.data(), last.data()).findings.empty());
+  CHECK(gate::run(atomic_bits, 4, 20, 0, any.data(), common.data(), last.data()).text() == "");
   CHECK(any.download()[0] == 0xfffffu);
   CHECK(common.download()[0] == ~0xfffffu);
   CHECK(last.download()[0] == 42);

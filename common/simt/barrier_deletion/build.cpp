@@ -1,0 +1,165 @@
+#include "build.h"
+
+#include <learn/files.h>
+#include <learn/process.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace barrier_deletion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path source_folder = LNH_SOURCE_DIR;
+
+/// Exists as long as this object does.
+class TemporaryFolder {
+public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "barrier_deletion_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("No folder can be made in " + name + ".");
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+private:
+  fs::path path_;
+};
+
+std::string output_of(const std::vector<std::string>& command) {
+  const learn::Finished finished = learn::run(command);
+  if (finished.exit_code == 0) return finished.output;
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + word;
+  throw std::runtime_error(text + " failed: " + finished.output);
+}
+
+/// The lines of `ninja -t TOOL …` in the build folder.
+std::vector<std::string> ninja(const fs::path& build, std::vector<std::string> arguments) {
+  std::vector<std::string> command = {LNH_NINJA, "-C", build.string(), "-t"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::istringstream output(output_of(command));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(output, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+bool is_below(const fs::path& file, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+}
+
+std::runtime_error not_built(const std::string& name, const fs::path& build) {
+  return std::runtime_error(name + " has not been built, so nobody knows which files it is compiled from. " +
+                            "Build the course first: cmake --build " + build.string());
+}
+
+/// What Ninja noted when it compiled the object: the files of the project that the compiler read.
+std::vector<fs::path> sources_of(const std::string& object, const fs::path& build) {
+  std::vector<fs::path> sources;
+  bool known = false;
+  for (const std::string& line : ninja(build, {"deps", object})) {
+    if (line.ends_with("(VALID)")) known = true;
+    if (!line.starts_with("    ")) continue;
+    const fs::path file = (build / line.substr(4)).lexically_normal();
+    if (is_below(file, source_folder)) sources.push_back(file);
+  }
+  if (!known) throw not_built(object, build);
+  return sources;
+}
+
+Outcome run(const fs::path& program, const std::vector<std::string>& arguments) {
+  // Without a barrier a kernel may also loop for ever.
+  std::vector<std::string> command = {"timeout", "600", program.string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const learn::Finished finished = learn::run(command);
+  return {finished.exit_code == 0 ? Outcome::passed : Outcome::failed, finished.output};
+}
+
+}  // namespace
+
+bool Test::compiles(const fs::path& file) const {
+  return std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
+    return std::find(object.sources.begin(), object.sources.end(), file) != object.sources.end();
+  });
+}
+
+std::vector<Test> tests_of(const fs::path& build) {
+  const std::set<std::string> labels_of_kernels = {"chapter", "solution", "common"};
+  const auto list = nlohmann::json::parse(output_of({LNH_CTEST, "--test-dir", build.string(), "--show-only=json-v1"}));
+  std::vector<Test> tests;
+  for (const auto& entry : list.at("tests")) {
+    std::set<std::string> labels;
+    for (const auto& property : entry.value("properties", nlohmann::json::array()))
+      if (property.at("name") == "LABELS") labels = property.at("value").get<std::set<std::string>>();
+    if (std::none_of(labels.begin(), labels.end(), [&](auto& label) { return labels_of_kernels.contains(label); }))
+      continue;
+    if (!entry.contains("command")) throw not_built(entry.at("name"), build);
+
+    auto command = entry.at("command").get<std::vector<std::string>>();
+    Test test{.name = entry.at("name"), .program = command.front(), .arguments = {}, .link = "", .objects = {}};
+    test.arguments.assign(command.begin() + 1, command.end());
+    if (!is_below(test.program, build)) continue;  // a script
+    test.link = ninja(build, {"commands", "-s", test.program.lexically_relative(build)}).back();
+    std::istringstream words(test.link);
+    for (std::string word; words >> word;) {
+      if (!word.ends_with(".o")) continue;
+      test.objects.push_back({word, ninja(build, {"commands", "-s", word}).back(), sources_of(word, build)});
+    }
+    tests.push_back(std::move(test));
+  }
+  return tests;
+}
+
+Outcome outcome_of(const Test& test) { return run(test.program, test.arguments); }
+
+Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& file, const std::string& text) {
+  // Every source is copied to the same place in a mirror of the project, and each path in the compile command leads
+  // there. So the order of include folders and the folder of the including file decide as they do in the build.
+  const TemporaryFolder mirror;
+  const std::string program = (mirror.path() / "test").string();
+  std::string link =
+      replaced(test.link, " -o " + test.program.lexically_relative(build).string() + " ", " -o " + program + " ");
+  int number = 0;
+  for (const Object& object : test.objects) {
+    if (std::find(object.sources.begin(), object.sources.end(), file) == object.sources.end()) continue;
+    for (const fs::path& source : object.sources) {
+      const fs::path copy = mirror.path() / source.lexically_relative(source_folder);
+      fs::create_directories(copy.parent_path());
+      if (source == file)
+        learn::write_text(copy, text);
+      else
+        fs::copy_file(source, copy, fs::copy_options::overwrite_existing);
+    }
+    const std::string changed = (mirror.path() / ("object_" + std::to_string(++number) + ".o")).string();
+    std::string command = replaced(object.command, object.name, changed);
+    command = replaced(command, source_folder.string() + "/", mirror.path().string() + "/");
+    const learn::Finished compiled = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + command});
+    if (compiled.exit_code != 0) return {Outcome::not_compiled, compiled.output};
+    link = replaced(link, object.name, changed);
+  }
+  const learn::Finished linked = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + link});
+  if (linked.exit_code != 0) return {Outcome::not_compiled, linked.output};
+  return run(program, test.arguments);
+}
+
+}  // namespace barrier_deletion
