@@ -9,6 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace {
@@ -82,20 +84,39 @@ __global__ void barriers(int count) {
   for (int i = 0; i < count; ++i) __syncthreads();
 }
 
-void rows_per_second(benchmark::State& state) {
-  const unsigned before = simt::workers();
-  simt::set_workers(static_cast<unsigned>(state.range(0)));
+struct Setting {
+  const char* name;
+  simt::Checks checks;
+  bool counting;
+};
+// What every test and the tour have is the last: all checks, and counts.
+const Setting settings[] = {
+    {"no check", {false, false, false, false}, false},
+    {"sync", {true, false, false, false}, false},
+    {"memory", {false, true, false, false}, false},
+    {"init", {false, false, true, false}, false},
+    {"race", {false, false, false, true}, false},
+    {"counts", {false, false, false, false}, true},
+    {"every check and counts", {}, true},
+};
+
+void rows_per_second(benchmark::State& state, const Setting& setting, unsigned workers) {
+  const unsigned workers_before = simt::workers();
+  simt::set_workers(workers);
+  simt::set_checks(setting.checks);
   std::vector<float> values(std::size_t{rows} * cols);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 2654435761u % 1000) * 0.01f;
   const DeviceBuffer<float> x("x", values), gamma("gamma", std::vector<float>(cols, 1.0f)),
       beta("beta", std::vector<float>(cols, 0.0f));
   const DeviceBuffer<float> y("y", std::int64_t{rows} * cols);
   for (auto _ : state) {
-    const simt::CountScope counts;  // as every test and the tour have
+    std::optional<simt::CountScope> counts;
+    if (setting.counting) counts.emplace();
     launch(layer_norm, {rows, block_threads}, x.data(), gamma.data(), beta.data(), y.data());
   }
   state.counters["rows/s"] = benchmark::Counter(rows, benchmark::Counter::kIsIterationInvariantRate);
-  simt::set_workers(before);
+  simt::set_checks({});
+  simt::set_workers(workers_before);
 }
 
 void switch_time(benchmark::State& state) {
@@ -110,21 +131,21 @@ void switch_time(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(rows_per_second)
-    ->Name("block-per-row LayerNorm, H = 4096, every check on")
-    ->ArgName("workers")
-    ->Arg(1)
-    ->Arg(2)
-    ->MinWarmUpTime(0.3)
-    ->Repetitions(5)
-    ->ReportAggregatesOnly(true)
-    ->UseRealTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK(switch_time)
-    ->Name("switch between threads at __syncthreads")
-    ->MinWarmUpTime(0.1)
-    ->Repetitions(5)
-    ->ReportAggregatesOnly(true)
-    ->UseRealTime();
-
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  const auto repeated = [](benchmark::internal::Benchmark* b) {
+    b->MinWarmUpTime(0.2)->MinTime(0.2)->Repetitions(5)->ReportAggregatesOnly(true)->UseRealTime()->Unit(
+        benchmark::kMillisecond);
+  };
+  for (const unsigned workers : {1u, 2u}) {
+    for (const Setting& setting : settings) {
+      if (workers == 2 && !(setting.counting && setting.checks.race)) continue;
+      const std::string name =
+          std::string(setting.name) + ", " + std::to_string(workers) + (workers == 1 ? " worker" : " workers");
+      repeated(benchmark::RegisterBenchmark(name.c_str(), rows_per_second, setting, workers));
+    }
+  }
+  repeated(benchmark::RegisterBenchmark("a thread at __syncthreads", switch_time));
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

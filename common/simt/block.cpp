@@ -36,6 +36,7 @@ struct InExecutor {
 constexpr unsigned max_threads = 1024;
 constexpr std::size_t stack_bytes = 256 << 10;  // reserved; a page costs memory only once it is used
 constexpr std::size_t guard_bytes = 4 << 10;    // below each stack: running over it stops the program
+constexpr std::size_t max_static_shared = 48 << 10;  // so far an overrun of a __shared__ array may reach
 constexpr std::size_t max_dynamic_shared = 227 << 10;
 
 // Stacks of a whole number of pages would put the same variable of every lane into the same few cache sets.
@@ -209,6 +210,7 @@ void Block::make_current(Lane& lane) {
 
 // The fibers that have not ended are abandoned, not unwound: a kernel has nothing to clean up.
 void Block::give_up() {
+  for (unsigned w = 0; w < warp_count_; ++w) flush(w, ~0u);  // what came before the end is announced
   launch_->stop();
   leave();
 }
@@ -342,7 +344,7 @@ void Block::complete_collectives_of(unsigned w) {
 
 unsigned Block::active_mask() const {
   // One lane runs at a time here; the lanes that a GPU would run together are those that are not waiting anywhere.
-  return current_warp_->ready;
+  return current_warp_->ready | current_warp_->paused;
 }
 
 void Block::fail_assertion(const char* expression, Site site) {
@@ -364,19 +366,24 @@ void Block::pause() {
 
 void Block::unusual_access(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
   const InExecutor in_executor;
+  const Range thread_locals = thread_local_segment();
+  const std::uintptr_t thread_local_bytes = thread_locals.end - thread_locals.begin;
   const auto arguments = reinterpret_cast<std::uintptr_t>(launch_->call.arguments);
   if (address - arguments < launch_->call.argument_bytes) return;  // the kernel's parameters
   if (!write && read_only_image().contains(address)) return;       // constants of the program
   LaneFault fault{LaneFault::host_memory, pc, current_->id, address, bytes, write};
   if (device_.contains(address) || shared_.contains(address) || dynamic_.contains(address)) {
     fault.kind = LaneFault::misaligned;
+  } else if (address - info_.shared_segment < thread_local_bytes + max_static_shared) {
+    fault.kind = LaneFault::beside_shared_memory;
   } else {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     if (msync(reinterpret_cast<void*>(address & ~(page - 1)), 1, MS_ASYNC) != 0 && errno == ENOMEM)
       fault.kind = LaneFault::unmapped;
   }
   for (auto& observer : observers_) observer->fault(fault);
-  if (fault.kind != LaneFault::host_memory) give_up();  // a GPU stops here too
+  // A GPU stops here too. A write into the program's own memory must not happen either: it might be the executor's.
+  if (write || fault.kind == LaneFault::unmapped || fault.kind == LaneFault::misaligned) give_up();
 }
 
 void Block::enter_function(std::uintptr_t caller) {

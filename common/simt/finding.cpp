@@ -28,8 +28,13 @@ std::string Finding::text() const {
 }
 
 std::string text(const std::vector<Finding>& findings) {
+  constexpr std::size_t shown = 3;
   std::string text;
-  for (const Finding& finding : findings) text += finding.text();
+  for (std::size_t i = 0; i < std::min(findings.size(), shown); ++i) text += findings[i].text();
+  if (findings.size() > shown) {
+    const std::size_t more = findings.size() - shown;
+    text += "and " + std::to_string(more) + (more == 1 ? " more finding\n" : " more findings\n");
+  }
   return text;
 }
 

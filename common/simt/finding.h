@@ -30,6 +30,7 @@ struct Finding {
   std::string text() const;  // several lines, for a person
 };
 
+/// The first three, and how many more there are.
 std::string text(const std::vector<Finding>& findings);
 
 /// Thrown by a launch whose kernel has findings, unless a FindingScope is open.

@@ -107,8 +107,13 @@ std::vector<Finding> Launch::findings() {
     kept.finding.file = where.file;
     kept.finding.line = where.line;
   }
+  // In the order in which blocks and threads met them.
+  std::vector<Reported> in_order;
+  for (auto& [key, reported] : by_line) in_order.push_back(std::move(reported));
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const Reported& a, const Reported& b) { return a.first < b.first; });
   std::vector<Finding> findings;
-  for (auto& [key, reported] : by_line) findings.push_back(std::move(reported.finding));
+  for (Reported& reported : in_order) findings.push_back(std::move(reported.finding));
   return findings;
 }
 

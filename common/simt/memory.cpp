@@ -19,6 +19,8 @@ namespace simt {
 namespace {
 
 constexpr std::size_t page = 4 << 10;
+// Between two allocations: an overrun by many rows should end in the gap, not in a neighbour.
+constexpr std::size_t gap_pages = (16 << 20) / page;
 
 // The arena is reserved as a whole and handed out upwards, a page or more between two allocations; nothing is used
 // twice. Pages cost memory once they are touched, and freed ones give it back.
@@ -155,7 +157,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   Arena& a = arena();
-  const std::size_t pages = bytes / page + 2;
+  const std::size_t pages = bytes / page + gap_pages;
   if (a.begin == 0 || bytes > device_memory_bytes || pages * page > a.begin + device_memory_bytes - a.next)
     return set_last_error(cudaErrorMemoryAllocation);
   auto allocation = std::make_unique<Allocation>();

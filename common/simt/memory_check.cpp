@@ -40,6 +40,10 @@ public:
         title = verb + " of host memory";
         detail = "A kernel can only follow pointers to device memory: pass DeviceBuffer::data(), not a host pointer.";
         break;
+      case LaneFault::beside_shared_memory:
+        title = verb + " outside of shared memory";
+        detail = beside(fault.address);
+        break;
       case LaneFault::unmapped:
         title = verb + (fault.address < 4096 ? " through a null pointer" : " through a wild pointer");
         detail = "The address is " + hex(fault.address) +
@@ -47,13 +51,14 @@ public:
         break;
       case LaneFault::misaligned:
         title = "misaligned " + verb + " of " + bytes_text(fault.bytes);
-        detail = "The address is " + where(fault.address) + ", which is not a multiple of " +
-                 std::to_string(fault.bytes) +
-                 ". On a GPU the launch ends here with a misaligned address; so does this one.";
+        detail = misalignment(fault.address, fault.bytes) +
+                 " On a GPU the launch ends here with a misaligned address; so does this one.";
         break;
     }
     launch_.report("memory", title, {{}, fault.pc}, *block_, fault.thread, detail,
-                   fault.kind == LaneFault::host_memory ? Launch::Then::goes_on : Launch::Then::ends);
+                   fault.write || fault.kind == LaneFault::unmapped || fault.kind == LaneFault::misaligned
+                       ? Launch::Then::ends
+                       : Launch::Then::goes_on);
   }
 
 private:
@@ -67,11 +72,28 @@ private:
     return text;
   }
 
-  static std::string where(std::uintptr_t address) {
+  static std::string misalignment(std::uintptr_t address, unsigned bytes) {
+    const std::string multiple = "a multiple of " + std::to_string(bytes);
     const Allocation* a = in_device_memory(address) ? allocation_before(address) : nullptr;
-    if (a != nullptr && address >= a->begin && address < a->end)
-      return bytes_text(address - a->begin) + " into buffer '" + a->name + "'";
-    return hex(address);
+    if (a == nullptr || address < a->begin || address >= a->end)
+      return "The address, " + hex(address) + ", is not " + multiple + ".";
+    const std::string into = std::to_string(address - a->begin);
+    if (a->begin % bytes == 0)
+      return "The address is " + into + " bytes into buffer '" + a->name + "', and " + into + " is not " + multiple +
+             ".";
+    return "Buffer '" + a->name + "' begins " + bytes_text(a->begin % bytes) + " behind " + multiple +
+           ", and the address is " + into + " bytes into it.";
+  }
+
+  // The __shared__ array that ends last before the address.
+  std::string beside(std::uintptr_t address) const {
+    const std::uintptr_t offset = address - block_->shared_segment;
+    std::string text = "the address is in no __shared__ array";
+    for (const SharedVariable& v : shared_variables())
+      if (v.offset + v.bytes <= offset)
+        text = "the address is " + bytes_text(offset - v.offset - v.bytes) + " behind the end of '" + v.name +
+               "', the nearest __shared__ array before it";
+    return text;
   }
 
   void outside(const WarpAccess& access, unsigned lane, const Allocation* a) {

@@ -50,7 +50,7 @@ struct WarpAccess {
 
 /// An access that no memory system would serve.
 struct LaneFault {
-  enum Kind { host_memory, unmapped, misaligned } kind;
+  enum Kind { host_memory, unmapped, misaligned, beside_shared_memory } kind;
   std::uintptr_t pc;
   unsigned thread;
   std::uintptr_t address;

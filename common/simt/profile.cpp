@@ -77,7 +77,7 @@ public:
   std::string word() {
     if (at_ > line_.size()) fail();
     const std::size_t end = std::min(line_.find('\t', at_), line_.size());
-    const std::string word = line_.substr(at_, end - at_);
+    std::string word = line_.substr(at_, end - at_);
     at_ = end + 1;
     return word;
   }

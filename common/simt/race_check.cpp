@@ -149,7 +149,9 @@ struct Sector {
   std::uint32_t block = 0;
   std::uint32_t read = 0, written = 0, updated = 0;  // bytes; updated: written atomically
   std::uint32_t read_pc = 0, write_pc = 0;           // offsets in the program
-  bool shared = false;                               // several blocks: look into SharedSector
+  // Several blocks: look into SharedSector. `read` then says which bytes two blocks have read and none has written: one
+  // more reader of these is no news.
+  bool shared = false;
 };
 static_assert(sizeof(Sector) == 32);
 
@@ -192,11 +194,18 @@ public:
           bytes.bytes[i].writer = s.block, bytes.bytes[i].write_pc = s.write_pc,
           bytes.bytes[i].atomic = s.updated >> i & 1;
       }
+      s.read = 0;
     }
+    if (!write && (mask & ~s.read) == 0) return false;
     SharedSector& bytes = shared_sector(sector);
     bool found = false;
-    for (unsigned rest = mask; rest != 0; rest &= rest - 1)
-      found |= access(bytes.bytes[std::countr_zero(rest)], block, write, atomic, pc, race);
+    for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+      const unsigned i = std::countr_zero(rest);
+      SharedSector::Byte& byte = bytes.bytes[i];
+      found |= access(byte, block, write, atomic, pc, race);
+      const bool read_only = byte.second_reader != SharedSector::nobody && byte.writer == SharedSector::nobody;
+      s.read = read_only ? s.read | 1u << i : s.read & ~(1u << i);
+    }
     return found;
   }
 

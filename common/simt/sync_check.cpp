@@ -81,8 +81,9 @@ std::string table(std::span<const Standing> standing) {
   }
   std::map<unsigned, std::string> lines;  // in the order of their first threads
   for (const auto& [where, threads] : groups) lines[threads.front()] = ranges(threads) + " " + where;
-  std::string text;
-  for (const auto& [first, line] : lines) text += (text.empty() ? "" : "\n") + line;
+  std::string text =
+      "of the " + std::to_string(standing.size()) + (standing.size() == 1 ? " thread" : " threads") + " of this block";
+  for (const auto& [first, line] : lines) text += "\n  " + line;
   return text;
 }
 

@@ -266,7 +266,8 @@ const PlantedFault planted_faults[] = {
      [] {
        launch(plain_read, {1, block_threads}, ones(block_threads), unwritten(block_threads));
      }},
-    {"unwritten_shared", "init", "initcheck", "a read of shared memory that nobody wrote", "-",
+    {"unwritten_shared", "init", "initcheck", "a read of shared memory that nobody wrote",
+     "initcheck of this toolkit looks at device memory alone",
      [] {
        launch(shared_read<false>, {1, block_threads}, ones(block_threads), unwritten(block_threads));
      },

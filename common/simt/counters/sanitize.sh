@@ -30,10 +30,7 @@ tab=$(printf '\t')
 
 # sanitize TOOL NAME: sets found to the tool's first finding, to nothing if it has none, or to "no answer".
 sanitize() {
-  options=
-  if [ "$1" = initcheck ]; then options='--initcheck-address-space all'; fi
-  # shellcheck disable=SC2086  # options are no word or two
-  timeout -k 5 30 compute-sanitizer --tool "$1" $options --show-backtrace no "$program" "$2" > "$raw" 2>&1
+  timeout -k 5 30 compute-sanitizer --tool "$1" --show-backtrace no "$program" "$2" > "$raw" 2>&1
   status=$?
   { printf '\n%s %s\n' "$1" "$2"; sed "s#$program#planted_faults#g" "$raw"; echo "exit code $status"; } >> "$log"
   found=$(grep -E 'Invalid __|Race reported|hazard detected|Uninitialized __|Barrier error' "$raw" | head -n 1 |

@@ -1,6 +1,7 @@
 // Planted faults of memory access: each is found, with its line, buffer and distance; its correct twin is not.
 #include "gate.h"
 
+#include <simt/symbols.h>
 #include <device/dynamic_shared.cuh>
 
 #include <memory>
@@ -54,6 +55,16 @@ __global__ void dynamic_shared(float* y, int shift) {
   __syncthreads();
   y[i] = values[min(i + shift, 63)];
 }
+__global__ void out_of_bounds_then_null(float* y, const float* x) {
+  y[threadIdx.x + 64] = 1.0f;
+  if (threadIdx.x == 0) y[0] = *x;
+}
+__global__ void shared_overrun(float* y, int beyond) {
+  __shared__ float values[32];
+  values[threadIdx.x] = 1.0f;
+  if (threadIdx.x == 7) values[beyond] = 2.0f;  // here: overrun
+  y[threadIdx.x] = values[threadIdx.x];
+}
 __global__ void constants(float* y) {
   static constexpr float table[4] = {1, 2, 3, 4};
   y[threadIdx.x] = table[threadIdx.x % 4];
@@ -103,7 +114,7 @@ TEST_CASE("memory: a read of freed memory names the buffer that it was") {
 TEST_CASE("memory: a float4 at a 4-byte offset ends the launch") {
   const DeviceBuffer<float> x("x", ones(256)), y("y", ones(32));
   check_finding(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 1), "misaligned read of 16 bytes", "float4", {},
-                "4 bytes into buffer 'x', which is not a multiple of 16");
+                "4 bytes into buffer 'x', and 4 is not a multiple of 16");
   CHECK(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 4).text() == "");
 }
 
@@ -141,6 +152,36 @@ TEST_CASE("memory: dynamic shared memory ends where the launch said") {
   CHECK(gate::run(dynamic_shared, 1, 64, 64 * sizeof(float), y.data(), 0).text() == "");
   check_finding(gate::run(dynamic_shared, 1, 64, 64 * sizeof(float), y.data(), 1), "write outside of shared memory",
                 "dynamic", {63, 0, 0}, "the launch gave the block 256 bytes");
+}
+
+TEST_CASE("memory: far beyond a shared array, the launch ends before the program's own memory is written") {
+  const DeviceBuffer<float> y("y", ones(32));
+  int beyond = 0;  // in elements, to the end of the last __shared__ array of this program, and a little further
+  for (const simt::SharedVariable& v : simt::shared_variables())
+    beyond = static_cast<int>((v.offset + v.bytes) / 4 + 16);
+  const auto outcome = gate::run(shared_overrun, 1, 32, 0, y.data(), beyond);
+  check_finding(outcome, "write outside of shared memory", "overrun", {7, 0, 0}, "behind the end of");
+}
+
+TEST_CASE("memory: a misaligned buffer is told from a misaligned access") {
+  const DeviceBuffer<float> x("x", ones(256), /*offset=*/1), y("y", ones(32));
+  check_finding(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 0), "misaligned read of 16 bytes", "float4", {},
+                "Buffer 'x' begins 4 bytes behind a multiple of 16, and the address is 0 bytes into it.");
+}
+
+TEST_CASE("memory: what went wrong before the end of a launch is told as well") {
+  const DeviceBuffer<float> y("y", ones(64));
+  const auto outcome = gate::run(out_of_bounds_then_null, 1, 32, 0, y.data(), static_cast<const float*>(nullptr));
+  INFO(outcome.text());
+  REQUIRE(outcome.findings.size() == 2);
+  CHECK(outcome.text().find("write outside of buffer 'y'") != std::string::npos);
+  CHECK(outcome.text().find("read through a null pointer") != std::string::npos);
+}
+
+TEST_CASE("memory: an overrun by many rows does not end in the next buffer") {
+  const DeviceBuffer<float> x("x", ones(64)), next("next", ones(1 << 20)), y("y", ones(64));
+  check_finding(gate::run(shifted_read, 1, 64, 0, x.data(), y.data(), 1000000), "read outside of buffer 'x'", "read",
+                {}, "behind its end");
 }
 
 TEST_CASE("memory: constants of the program and kernel arguments are no host memory") {
