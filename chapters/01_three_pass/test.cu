@@ -135,8 +135,8 @@ TEST_CASE("a block sum costs nine barriers, 32 loads and 20 stores of shared mem
   CHECK(counts.shuffles == 0);
 }
 
-TEST_CASE("a thread per row asks as often for the same bytes, but each request spans 32 sectors") {
-  const std::int64_t rows = 64, cols = 256;
+TEST_CASE("a thread per row asks for x exactly three times, too, but each request spans 32 sectors") {
+  const std::int64_t rows = 32, cols = 4096;
   const simt::LaunchCounts counts =
       counts_of(three_pass::layer_norm_thread_per_row, testing::make_case(rows, cols, testing::Data::centred, 4));
   const simt::BufferCounts x = counts.buffer("x");

@@ -28,17 +28,38 @@ ExitCode tour(const Place& place, const TourOptions& options);
 
 struct TestOptions {
   bool long_tier = false;
+  std::uint64_t seed = 0;  // of the order of lanes and warps; 0: the fixed one
 };
 ExitCode test(const Place& place, const TestOptions& options);
 
 ExitCode list(const Place& place);
 
 struct CheckOptions {
-  std::string exercise;   // "01.2"
-  bool verbose = false;   // every failing test in full
-  bool pristine = false;  // the untouched stub in place of the reader's file; the READMEs quote this
+  std::string exercise;     // "01.2"
+  bool verbose = false;     // every failing test in full
+  bool pristine = false;    // the untouched stub in place of the reader's file; the READMEs quote this
+  std::uint64_t seed = 0;   // of the order of lanes and warps; 0: the fixed one
+  std::uint64_t seeds = 0;  // how many seeds, from 1, are tried after the fixed order
 };
 ExitCode check(const Place& place, const CheckOptions& options);
+
+struct ProfileOptions {
+  std::string subject;  // a chapter, "01", or an exercise, "01.2"
+  bool json = false;
+  bool pristine = false;  // as for check
+  std::int64_t rows = 256;
+  std::int64_t cols = 4096;
+};
+ExitCode profile(const Place& place, const ProfileOptions& options);
+
+struct TraceOptions {
+  std::string chapter;       // "01"
+  std::string svg;           // the file to write
+  std::string kernel;        // its name with or without namespace; empty: every kernel of the chapter
+  unsigned warp = 0;         // of block 0
+  std::size_t requests = 4;  // drawn at most
+};
+ExitCode trace(const Place& place, const TraceOptions& options);
 
 struct SyncOptions {
   bool check = false;      // write nothing, show the differences

@@ -96,6 +96,18 @@ std::vector<Chapter> chapters(const fs::path& root) {
   return result;
 }
 
+Chapter find_chapter(const std::vector<Chapter>& chapters, const std::string& number) {
+  const std::string wanted = number.size() == 1 ? "0" + number : number;
+  std::vector<std::string> all;
+  for (const Chapter& chapter : chapters) {
+    if (chapter.number == wanted) return chapter;
+    all.push_back(chapter.number);
+  }
+  throw UsageError(
+      fmt::format("There is no chapter '{}'. The chapters are {}; ./learn list shows them with their titles.", number,
+                  fmt::join(all, ", ")));
+}
+
 Exercise find_exercise(const std::vector<Chapter>& chapters, const std::string& id) {
   static const std::regex form(R"(^(\d\d?)\.(\d+)$)");
   std::smatch found;

@@ -26,6 +26,9 @@ struct Chapter {
 /// The chapters in the order of chapters/CMakeLists.txt. Throws std::runtime_error where a listed chapter is not there.
 std::vector<Chapter> chapters(const std::filesystem::path& root);
 
+/// The chapter called "01" (or "1"). Throws UsageError with a sentence that says which chapters there are.
+Chapter find_chapter(const std::vector<Chapter>& chapters, const std::string& number);
+
 /// The exercise called "01.2" (or "1.2"). Throws UsageError with a sentence that says which exercises there are.
 Exercise find_exercise(const std::vector<Chapter>& chapters, const std::string& id);
 

@@ -13,7 +13,7 @@ bool is_fence(const std::string& line) { return line.starts_with("```"); }
 }  // namespace
 
 std::string filled_document(const std::string& text, const std::string& file, const BlockSources& sources) {
-  static const std::regex block_mark(R"(^<!-- (code|output|table): (.*\S) -->$)");
+  static const std::regex block_mark(R"(^<!-- (code|output|table|figure): (.*\S) -->$)");
   const std::vector<std::string> lines = lines_of(text);
   std::string result;
   const auto number = [](std::size_t i) { return static_cast<int>(i) + 1; };
@@ -34,6 +34,18 @@ std::string filled_document(const std::string& text, const std::string& file, co
     const std::string kind = found[1], argument = found[2];
     const std::size_t mark = i;
 
+    if (kind == "figure") {
+      static const std::regex image(R"(^!\[.*\]\((.*\.svg)\)$)");
+      if (i + 1 == lines.size() || !std::regex_match(lines[i + 1], found, image)) {
+        throw MarkError(file, number(mark), "the line behind this mark must be an image: ![words](file.svg)");
+      }
+      try {
+        sources.figure(argument, found[1]);
+      } catch (const std::runtime_error& error) {
+        throw MarkError(file, number(mark), "the figure cannot be drawn: " + std::string(error.what()));
+      }
+      continue;
+    }
     std::size_t end;
     if (kind == "table") {
       end = static_cast<std::size_t>(find(i + 1, [](const std::string& line) { return line == "<!-- /table -->"; }));

@@ -2,6 +2,7 @@
 ///
 ///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
 ///   <!-- output: ./learn list -->       and a fenced block: what the command prints
+///   <!-- figure: ./learn trace 00 -->   and an image, ![words](file.svg): the picture that the command draws
 ///   <!-- table: chapters -->  …  <!-- /table -->
 ///   <!-- table: results CARD/NAME -->  …  <!-- /table -->   the measurements in docs/results/CARD/NAME.json
 ///
@@ -19,6 +20,7 @@ struct BlockSources {
   std::function<std::string(const std::string& file_and_region)> code;
   std::function<std::string(const std::string& command)> output;
   std::function<std::string(const std::string& name)> table;
+  std::function<void(const std::string& command, const std::string& file)> figure;  // file: as the image line has it
 };
 
 /// text with every generated block filled; a mark without its block throws MarkError with file and line.

@@ -25,14 +25,19 @@ std::string read_text(const std::filesystem::path& file) {
 }
 
 void write_text(const std::filesystem::path& file, const std::string& text) {
-  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+  std::error_code error;
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   // Beside the file first, then renamed: whoever is interrupted here loses nothing.
   const std::filesystem::path beside = file.string() + ".new";
   std::ofstream stream(beside, std::ios::binary);
   stream << text;
   stream.close();
   if (!stream) fail(file, "written");
-  std::filesystem::rename(beside, file);
+  std::filesystem::rename(beside, file, error);
+  if (!error) return;
+  std::filesystem::remove(beside);
+  errno = error.value();
+  fail(file, "written");
 }
 
 }  // namespace learn

@@ -1,5 +1,8 @@
 #include <learn/stage.h>
 
+#include <host/device_buffer.h>
+#include <testing/run.h>
+
 #include <map>
 
 namespace learn {
@@ -24,6 +27,17 @@ Stages::Stages(const std::string& chapter, std::vector<Stage> stages) {
     stage.chapter = chapter;
     registry()[chapter].push_back(std::move(stage));
   }
+}
+
+void run(const Stage& stage, const testing::LayerNormCase& input) {
+  if (const auto* layer_norm = std::get_if<LayerNormLauncher>(&stage.launcher)) {
+    testing::run(*layer_norm, input);
+    return;
+  }
+  const auto count = static_cast<std::int64_t>(input.x.size());
+  const DeviceBuffer<float> x("x", input.x), y("y", count);
+  std::get<CopyLauncher>(stage.launcher)({x.data(), y.data(), count}, nullptr);
+  y.check_guards();
 }
 
 std::vector<Stage> all_stages() {

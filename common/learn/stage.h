@@ -33,6 +33,9 @@ public:
   Stages(const std::string& chapter, std::vector<Stage> stages);
 };
 
+/// Launches a stage once on the rows of a case. Throws what its launcher throws, and where it wrote what it must not.
+void run(const Stage& stage, const testing::LayerNormCase& input);
+
 /// The kernels of all chapters, in the chapters' order.
 std::vector<Stage> all_stages();
 

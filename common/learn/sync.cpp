@@ -83,12 +83,22 @@ std::string output_of(const Place& place, const std::string& command) {
   return with_short_paths(finished.output, place);
 }
 
+/// The picture that a command draws: ./learn trace …, without its --svg.
+std::string figure_of(const Place& place, const std::string& command) {
+  if (!command.starts_with("./learn trace "))
+    throw std::runtime_error("a figure is drawn by ./learn trace …, not by '" + command + "'.");
+  const fs::path drawn = place.build / "figure.svg";
+  fs::remove(drawn);
+  output_of(place, fmt::format("{} --svg '{}'", command, drawn.string()));
+  return read_text(drawn);
+}
+
 bool is_document_folder(const fs::path& folder) {
   const std::string name = folder.filename();
   return !name.starts_with('.') && name != "build";
 }
 
-/// Every Markdown file with its generated blocks filled.
+/// Every Markdown file with its generated blocks filled, and the figures that they show.
 Texts documents(const Place& place, const std::vector<Chapter>& course) {
   Texts texts;
   for (auto entry = fs::recursive_directory_iterator(place.root); entry != fs::recursive_directory_iterator();
@@ -118,6 +128,10 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
               throw std::runtime_error(
                   "there is no table '" + name +
                   "'; the tables are 'chapters' and 'results CARD/NAME', for docs/results/CARD/NAME.json.");
+            },
+        .figure =
+            [&](const std::string& command, const std::string& image) {
+              texts[(file.parent_path() / image).lexically_normal()] = figure_of(place, command);
             },
     };
     texts[file] = filled_document(read_text(entry->path()), file.string(), sources);

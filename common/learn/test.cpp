@@ -43,12 +43,13 @@ private:
 ExitCode test(const Place& place, const TestOptions& options) {
   const std::filesystem::path report = place.build / "learn_test.xml";
   std::filesystem::remove(report);
-  std::vector<std::string> command{
-      "ctest", "--test-dir", place.build.string(), "--output-on-failure", "--no-tests=error", "--parallel",
-      std::to_string(std::max(1u, std::thread::hardware_concurrency())), "--output-junit", report.string(),
-      // The summary of a program that passes is what is counted, so keep it whole.
-      "--test-output-size-passed", "1000000", "--test-output-size-failed", "1000000", "--label-exclude",
-      options.long_tier ? "^exercise$" : "^(exercise|long)$"};
+  std::vector<std::string> command{"env", fmt::format("SIMT_SEED={}", options.seed), "ctest", "--test-dir",
+                                   place.build.string(), "--output-on-failure", "--no-tests=error", "--parallel",
+                                   std::to_string(std::max(1u, std::thread::hardware_concurrency())), "--output-junit",
+                                   report.string(),
+                                   // The summary of a program that passes is what is counted, so keep it whole.
+                                   "--test-output-size-passed", "1000000", "--test-output-size-failed", "1000000",
+                                   "--label-exclude", options.long_tier ? "^exercise$" : "^(exercise|long)$"};
   if (options.long_tier) command.insert(command.end(), {"--label-regex", "^long$"});
 
   Progress progress(place);

@@ -34,8 +34,8 @@ struct InExecutor {
 };
 
 constexpr unsigned max_threads = 1024;
-constexpr std::size_t stack_bytes = 256 << 10;  // reserved; a page costs memory only once it is used
-constexpr std::size_t guard_bytes = 4 << 10;    // below each stack: running over it stops the program
+constexpr std::size_t stack_bytes = 256 << 10;       // reserved; a page costs memory only once it is used
+constexpr std::size_t guard_bytes = 4 << 10;         // below each stack: running over it stops the program
 constexpr std::size_t max_static_shared = 48 << 10;  // so far an overrun of a __shared__ array may reach
 constexpr std::size_t max_dynamic_shared = 227 << 10;
 

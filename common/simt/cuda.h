@@ -5,6 +5,8 @@
 /// here and without them there would be counted or not by the order of linking.
 #pragma once
 
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
+
 #if defined(__SANITIZE_THREAD__)
 #elif defined(__has_feature)
 #if !__has_feature(thread_sanitizer)
@@ -213,3 +215,5 @@ template <class T>
 SIMT_INLINE void __stcs(T* address, T value) {
   *address = value;
 }
+
+// NOLINTEND(readability-identifier-naming)

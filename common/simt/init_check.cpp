@@ -30,7 +30,7 @@ public:
     const std::uintptr_t begin = access.address[first], end = access.address[last] + access.bytes;
     // Neighbouring lanes at neighbouring addresses: one range for the whole warp.
     const bool dense =
-        end - begin == static_cast<unsigned>(std::popcount(access.mask)) * access.bytes && in_order(access);
+        end - begin == static_cast<std::uintptr_t>(std::popcount(access.mask)) * access.bytes && in_order(access);
     if (!access.write || access.atomic) {
       if (!dense || !is_initialised(begin, end - begin)) {
         for (unsigned rest = access.mask; rest != 0; rest &= rest - 1) {

@@ -110,8 +110,11 @@ std::vector<Finding> Launch::findings() {
   // In the order in which blocks and threads met them.
   std::vector<Reported> in_order;
   for (auto& [key, reported] : by_line) in_order.push_back(std::move(reported));
-  std::stable_sort(in_order.begin(), in_order.end(),
-                   [](const Reported& a, const Reported& b) { return a.first < b.first; });
+  std::stable_sort(in_order.begin(), in_order.end(), [](const Reported& a, const Reported& b) {
+    // A barrier that not all reach is the cause of the races behind it.
+    return std::tuple(a.first.first, a.finding.check != "sync", a.first.second) <
+           std::tuple(b.first.first, b.finding.check != "sync", b.first.second);
+  });
   std::vector<Finding> findings;
   for (Reported& reported : in_order) findings.push_back(std::move(reported.finding));
   return findings;

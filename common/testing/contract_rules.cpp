@@ -294,7 +294,7 @@ Violations overlap(const LayerNormContract& kernel) {
 
 Violations large_offsets(const LayerNormContract& kernel) {
   Report report;
-  constexpr std::int64_t limit = std::int64_t{1} << 31;  // where a 32-bit offset ends
+  constexpr std::int64_t limit = std::int64_t{1} << 32;  // behind it a 32-bit offset is wrong, signed or unsigned
   for (const std::int64_t cols : {std::int64_t{4096}, std::int64_t{4}}) {
     const std::int64_t rows = limit / cols + 3;
     const std::int64_t first_block = (rows - 3) / kernel.rows_per_block;
@@ -578,10 +578,10 @@ Violations overlap(const CopyContract& kernel) {
 
 Violations large_offsets(const CopyContract& kernel) {
   Report report;
-  const std::int64_t count = (std::int64_t{1} << 31) + 7;
+  const std::int64_t count = (std::int64_t{1} << 32) + 7;  // as for LayerNorm
   const std::int64_t first_block = (count - 7) / kernel.elements_per_block;
   const std::int64_t first = first_block * kernel.elements_per_block;
-  report.step("count = 2³¹ + 7", [&] {
+  report.step("count = 2³² + 7", [&] {
     DeviceBuffer<float> x = large_buffer("x", count);
     const DeviceBuffer<float> y = large_buffer("y", count);
     const std::vector<float> tail = copy_values(count - first);
@@ -589,7 +589,7 @@ Violations large_offsets(const CopyContract& kernel) {
     const LaunchWindow window(static_cast<std::uint64_t>(first_block), to_the_end);
     kernel.launcher({.x = x.data(), .y = y.data(), .count = count}, nullptr);
     check_cuda(cudaDeviceSynchronize(), "the copy");
-    report.require_same("the end of 2³¹ + 7 elements", y.download(first, count - first), tail, count);
+    report.require_same("the end of 2³² + 7 elements", y.download(first, count - first), tail, count);
     x.check_guards();
     y.check_guards();
   });

@@ -62,10 +62,13 @@ TEST_CASE(LNH_SUBJECT ": memory is asked no more often than one 16-byte access p
   const std::uint64_t needed = count / (4 * 32);  // four floats in each of 32 lanes
   const auto judge = [needed](const std::string& kind, const simt::AccessCounts& asked) {
     const double times = static_cast<double>(asked.requests) / static_cast<double>(needed);
+    const double requests = static_cast<double>(asked.requests);
     CHECK_MESSAGE(asked.requests <= needed, LNH_SUBJECT " asks "
                                                 << times << " times as often as needed: " << asked.requests << " "
                                                 << kind << " requests of " << asked.bytes / asked.requests
-                                                << " bytes, where " << needed << " of 512 bytes would do");
+                                                << " bytes, where " << needed << " of 512 bytes would do. Each covers "
+                                                << asked.sectors / requests << " sectors of 32 bytes; "
+                                                << asked.ideal_sectors / requests << " would hold its bytes");
     CHECK_MESSAGE(asked.bytes == count * sizeof(float),
                   LNH_SUBJECT " asks for " << asked.bytes << " bytes in its " << kind << " requests, where "
                                            << count * sizeof(float) << " bytes are copied");
@@ -74,7 +77,7 @@ TEST_CASE(LNH_SUBJECT ": memory is asked no more often than one 16-byte access p
   judge("store", counts.total().buffer("y").stores);
 }
 
-TEST_CASE(LNH_SUBJECT ": the last elements of a copy beyond 2^31 elements are copied") {
+TEST_CASE(LNH_SUBJECT ": the last elements of a copy beyond 2^32 elements are copied") {
   const std::int64_t count = (std::int64_t{1} << 32) + 1027, tail = 1027;
   const std::vector<float> expected = testing::random_bits(tail, 0x5eed);
   auto x = DeviceBuffer<float>::untouched("x", count);
@@ -82,9 +85,10 @@ TEST_CASE(LNH_SUBJECT ": the last elements of a copy beyond 2^31 elements are co
   x.upload(expected, count - tail);
   const std::uint64_t blocks = count / (4 * exercise::block_threads) + 1;
   const LaunchWindow last_two_blocks(blocks - 2, 2);
+  INFO("These elements lie behind the 2^32nd: is an index computed in 32 bits?");
   exercise::copy({.x = x.data(), .y = y.data(), .count = count}, nullptr);
   CHECK_MESSAGE(testing::same_bits(y.download(count - tail, tail), expected),
-                LNH_SUBJECT " loses elements behind the 2^32nd");
+                LNH_SUBJECT " loses the last elements of a large array");
 }
 
 #endif

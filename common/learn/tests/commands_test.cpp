@@ -224,7 +224,7 @@ TEST_CASE("every command has a help text, and it tells every option") {
     const std::string help = sub->help();
     CHECK(help.starts_with("usage: ./learn " + sub->get_name()));
     for (const CLI::Option* option : sub->get_options()) {
-      const std::string name = option->get_positional() ? "NN.K" : option->get_name();
+      const std::string name = option->get_positional() ? "NN" : option->get_name();
       const bool for_the_script_alone = name == "--gpu-results" || name == "--help";
       CHECK_MESSAGE((for_the_script_alone || help.find(name) != std::string::npos), name);
     }

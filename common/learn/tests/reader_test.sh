@@ -66,6 +66,16 @@ for solution in "$course"/solutions/*/*.cuh; do
   number=$(basename "$solution")
   expect 0 'YOUR CODE passes' "$learn" check "${chapter%%_*}.${number%%_*}"
 done
+# Seeds: every order passes; a launcher that does nothing in the order of seed 2 is caught there, and the command shows it again.
+expect 0 'in the fixed order of lanes and warps and in 2 others' "$learn" check 01.2 --seeds 2
+expect 0 '"passes": true' "$learn" profile 01.1 --json
+cp "$exercise" "$work"
+sed -i -e '1i #include <cstdlib>' \
+  -e 's|^ *check(args.*|&\n  if (const char* seed = std::getenv("SIMT_SEED"); seed != nullptr \&\& std::atoi(seed) == 2) return;|' "$exercise"
+expect 1 './learn check 01.1 --seed 2' "$learn" check 01.1 --seeds 3
+expect 1 'with lanes and warps in the order of seed 2' "$learn" check 01.1 --seed 2
+expect 0 'with lanes and warps in the order of seed 1' "$learn" check 01.1 --seed 1
+cp "$work/$(basename "$exercise")" "$exercise"
 cp -r "$course/exercises" "$course/README.md" "$course/docs" "$work"
 expect 0 'Everything generated is as its source says.' "$learn" sync
 for kept in exercises README.md docs; do

@@ -114,6 +114,8 @@ const learn::BlockSources sources{
     .code = [](const std::string& name) { return "code of " + name + "\n"; },
     .output = [](const std::string& command) { return "output of " + command + "\n"; },
     .table = [](const std::string& name) { return "table " + name + "\n"; },
+    .figure = [](const std::string& command,
+                 const std::string& file) { throw std::runtime_error("drew " + file + " by " + command + "."); },
 };
 
 }  // namespace
@@ -140,7 +142,22 @@ TEST_CASE("a mark without its block is refused with file and line") {
         "README.md:2: the line behind this mark must open a fenced block with ```.");
   CHECK(fill("<!-- code: a#b -->\n```cpp\n") == "README.md:2: the fenced block is not closed.");
   CHECK(fill("<!-- table: chapters -->\n") == "README.md:1: the table is not closed; add <!-- /table -->.");
+  CHECK(fill("<!-- figure: ./learn trace 00 -->\ntext\n") ==
+        "README.md:1: the line behind this mark must be an image: ![words](file.svg).");
+  CHECK(fill("<!-- figure: ./learn trace 00 -->\n![a](b.svg)\n") ==
+        "README.md:1: the figure cannot be drawn: drew b.svg by ./learn trace 00.");
   CHECK(fill("```\n") == "README.md:1: a fenced block is not closed.");
+}
+
+TEST_CASE("a figure is drawn into the file of the image behind its mark; the text stays") {
+  std::string drawn;
+  learn::BlockSources drawing = sources;
+  drawing.figure = [&](const std::string& command, const std::string& file) {
+    drawn += file + " by " + command + "\n";
+  };
+  const std::string text = "a\n<!-- figure: ./learn trace 00 -->\n![lanes (32)](../docs/a.svg)\nb\n![c](c.svg)\n";
+  CHECK(learn::filled_document(text, "README.md", drawing) == text);
+  CHECK(drawn == "../docs/a.svg by ./learn trace 00\n");
 }
 
 TEST_CASE("a difference shows the changed lines and where they are") {

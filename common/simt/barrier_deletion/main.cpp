@@ -57,11 +57,22 @@ void expect_all_pass(const std::vector<Test>& tests, const std::vector<Case>& ca
   for (const Test& test : tests) {
     const bool needed = std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return test.compiles(c.file); });
     if (needed && outcome_of(test).kind != Outcome::passed)
-      throw std::runtime_error(
-          test.name + " fails with every barrier in its place. Mend it first, or build it again: " + "cmake --build " +
-          build_folder.string());
+      throw std::runtime_error(test.name + " fails with every barrier in its place. Mend it, or build it again: " +
+                               "cmake --build " + build_folder.string());
   }
 }
+
+/// One of the cores, while it lives.
+class Core {
+public:
+  explicit Core(std::counting_semaphore<>& cores) : cores_(cores) { cores_.acquire(); }
+  ~Core() { cores_.release(); }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+private:
+  std::counting_semaphore<>& cores_;
+};
 
 bool all_killed(const std::vector<fs::path>& files) {
   const std::vector<Case> cases = cases_in(files);
@@ -73,8 +84,7 @@ bool all_killed(const std::vector<fs::path>& files) {
   std::vector<std::future<Verdict>> verdicts;
   for (const Case& c : cases)
     verdicts.push_back(std::async(std::launch::async, [&] {
-      cores.acquire();
-      const std::shared_ptr<void> release(nullptr, [&](void*) { cores.release(); });
+      const Core core(cores);
       return judge(tests, build_folder, c.file, c.source, c.barrier);
     }));
 

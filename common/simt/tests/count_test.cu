@@ -367,7 +367,12 @@ TEST_CASE("counts: what a block has loaded before") {
   const auto x = filled("x", cols), y = filled("y", 256 * 2);
   CHECK(gate::run(three_loads, 1, 256, 0, x.data(), y.data(), cols).counts.buffer("x").loads.sectors_again ==
         2 * cols / 8);
-  // Another block's loads are none of its own.
+  // Another block's loads are none of its own, be they of the same sectors.
+  const unsigned before = simt::workers();
+  simt::set_workers(1);
+  const auto same = gate::run(three_loads, 3, 256, 0, x.data(), filled("y", 256).data(), cols);
+  simt::set_workers(before);
+  CHECK(same.counts.buffer("x").loads.sectors_again == 3 * 2 * cols / 8);
   CHECK(gate::run(copy, 4, 256, 0, filled("z", n).data(), filled("w", n).data()).counts.global_loads().sectors_again ==
         0);
 }

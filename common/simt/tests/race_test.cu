@@ -84,6 +84,15 @@ __global__ void warp_exchange(float* y) {
   y[i] = values[first + (i + 1) % 32] + zero;  // here: exchange, load
 }
 
+// A __syncwarp() orders what came before it, not what comes after it.
+__global__ void exchange_after_fence(float* y) {
+  __shared__ float values[32];
+  const int lane = threadIdx.x;
+  __syncwarp();
+  values[lane] = static_cast<float>(lane);  // here: after fence, store
+  y[lane] = values[(lane + 1) % 32];        // here: after fence, load
+}
+
 // Two halves of a warp, each with a mask of its own; `across` lets a lane read from the other half.
 template <bool across>
 __global__ void partial_masks(float* y) {
@@ -103,6 +112,18 @@ __global__ void handed_on(float* y) {
   if (lane < 2) __syncwarp(0x3u);
   if (lane == 1 || lane == 2) __syncwarp(0x6u);
   if (lane == 2) *y = value;
+}
+
+// All warps read, then one warp reads again and writes: the barrier ends the reads of the others.
+__global__ void read_by_all_then_updated_by_one(float* y) {
+  __shared__ float value;
+  if (threadIdx.x == 0) value = 1.0f;
+  __syncthreads();
+  y[threadIdx.x] = value;
+  __syncthreads();
+  if (threadIdx.x == 0) value += 1.0f;
+  __syncthreads();
+  y[threadIdx.x] += value;
 }
 
 __global__ void all_write_the_same(float* y) {
@@ -152,6 +173,13 @@ __global__ void blocks_write_own(float* y) { y[blockIdx.x * blockDim.x + threadI
 __global__ void blocks_shift(float* y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = y[i + 1];  // here: shift
+}
+
+__global__ void one_block_writes_the_others_read(float* y, float* z) {
+  if (blockIdx.x == 0)
+    y[threadIdx.x] = 1.0f;  // here: one block, store
+  else
+    z[blockIdx.x * blockDim.x + threadIdx.x] = y[threadIdx.x];  // here: other blocks, load
 }
 
 __global__ void blocks_in_place(float* y, int cols) {
@@ -204,12 +232,24 @@ TEST_CASE("race: lanes of a warp need __syncwarp, and a shuffle is none") {
              "lanes of one warp");
 }
 
+TEST_CASE("race: a fence orders what came before it, not what comes after") {
+  const DeviceBuffer<float> y("y", 32);
+  check_race(gate::run(exchange_after_fence, 1, 32, 0, y.data()), "after fence, load", "after fence, store",
+             "lanes of one warp");
+}
+
 TEST_CASE("race: a partial mask orders its lanes and no others") {
   const DeviceBuffer<float> y("y", 32);
   CHECK(gate::run(partial_masks<false>, 1, 32, 0, y.data()).text() == "");
   check_race(gate::run(partial_masks<true>, 1, 32, 0, y.data()), "halves, load", "halves, store", "lanes of one warp");
   CHECK(gate::run(handed_on, 1, 32, 0, y.data()).text() == "");
   CHECK(y.download(0, 1)[0] == 5.0f);
+}
+
+TEST_CASE("race: a barrier ends the reads before it") {
+  const DeviceBuffer<float> y("y", 96);
+  CHECK(gate::run(read_by_all_then_updated_by_one, 1, 96, 0, y.data()).text() == "");
+  CHECK(y.download() == std::vector<float>(96, 3.0f));
 }
 
 TEST_CASE("race: two threads that write the same value still race") {
@@ -246,6 +286,15 @@ TEST_CASE("race: blocks of one launch, at one place of device memory") {
   check_race(gate::run(blocks_shift, 2, 64, 0, z.data()), "shift", "shift", "nothing orders the blocks");
   CHECK(gate::run(blocks_shift, 1, 64, 0, z.data()).text() == "");      // a block by itself has no other to race with
   CHECK(gate::run(blocks_write_one, 1, 64, 0, y.data()).text() == "");  // and launches are ordered
+}
+
+TEST_CASE("race: a block reads what another block of the launch wrote") {
+  const DeviceBuffer<float> y("y", ones(32)), z("z", 96);
+  const unsigned before = simt::workers();
+  simt::set_workers(1);  // so that the block that writes is the first
+  const auto outcome = gate::run(one_block_writes_the_others_read, 3, 32, 0, y.data(), z.data());
+  simt::set_workers(before);
+  check_race(outcome, "other blocks, load", "one block, store", "block (0,0,0) writes it at");
 }
 
 TEST_CASE("race: blocks that share a sector, but no byte of it") {
