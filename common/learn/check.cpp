@@ -20,10 +20,11 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// doctest's report in parts: each failing test case with its lines, without doctest's own headings.
+/// doctest's report in parts, without doctest's own headings.
 struct Report {
-  std::vector<std::vector<std::string>> failures;
-  std::string counts;  // "3 of 5 tests failed"; empty if the program did not reach its end
+  std::vector<std::vector<std::string>> failures;  // each failing test case with its lines
+  std::vector<std::string> printed;  // what the code under test printed by itself, before the first of them
+  std::string counts;                // "3 of 5 tests failed"; empty if the program did not reach its end
 };
 
 Report read_report(const std::string& output) {
@@ -32,7 +33,13 @@ Report read_report(const std::string& output) {
   std::vector<std::string> part;
   const auto end_part = [&] {
     while (!part.empty() && part.back().empty()) part.pop_back();
-    if (!part.empty()) report.failures.push_back(part);
+    const bool names_a_test =
+        std::any_of(part.begin(), part.end(), [](const std::string& line) { return line.starts_with("TEST CASE:"); });
+    if (names_a_test) {
+      report.failures.push_back(part);
+    } else {
+      report.printed.insert(report.printed.end(), part.begin(), part.end());
+    }
     part.clear();
   };
   for (const std::string& line : lines_of(output)) {
@@ -51,6 +58,17 @@ Report read_report(const std::string& output) {
 
 void print_indented(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) fmt::print("{}{}\n", line.empty() ? "" : "  ", line);
+}
+
+/// printf is how many people look into a kernel.
+void print_what_it_printed(const Report& report) {
+  constexpr std::size_t shown = 40;
+  if (report.printed.empty()) return;
+  fmt::print("YOUR CODE printed:\n");
+  print_indented({report.printed.begin(),
+                  report.printed.begin() + static_cast<std::ptrdiff_t>(std::min(report.printed.size(), shown))});
+  if (report.printed.size() > shown) fmt::print("  … and {} more lines\n", report.printed.size() - shown);
+  fmt::print("\n");
 }
 
 /// 0 is the fixed order of lanes and warps.
@@ -90,6 +108,10 @@ ExitCode check(const Place& place, const CheckOptions& options) {
   std::uint64_t seed = options.seed;
   Finished tested = run_test(program, seed);
   while (tested.exit_code == 0 && seed < options.seeds) tested = run_test(program, ++seed);
+  std::string words = with_short_paths(tested.output, place);
+  if (options.pristine) replace_all(words, "STUB", "YOUR CODE");  // as the reader sees it, who starts from it
+  const Report report = read_report(words);
+  print_what_it_printed(report);
   if (tested.exit_code == 0) {
     fmt::print("YOUR CODE passes{}: right values, and no finding of the executor's checks.\n",
                options.seeds != 0 ? fmt::format(" in the fixed order of lanes and warps and in {} other{}",
@@ -100,15 +122,16 @@ ExitCode check(const Place& place, const CheckOptions& options) {
     return success;
   }
 
-  std::string words = with_short_paths(tested.output, place);
-  if (options.pristine) replace_all(words, "STUB", "YOUR CODE");  // as the reader sees it, who starts from it
-  const Report report = read_report(words);
-  const std::size_t shown = options.verbose ? report.failures.size() : std::min<std::size_t>(1, report.failures.size());
+  const bool stopped =
+      tested.exit_code == 124 || tested.exit_code == 137;  // doctest's words on it would be "CRASHED: SIGTERM"
+  const std::size_t shown = stopped           ? 0
+                            : options.verbose ? report.failures.size()
+                                              : std::min<std::size_t>(1, report.failures.size());
   for (std::size_t i = 0; i < shown; ++i) {
     print_indented(report.failures[i]);
     fmt::print("\n");
   }
-  if (tested.exit_code == 124 || tested.exit_code == 137) {
+  if (stopped) {
     fmt::print(
         "YOUR CODE does not end{}: its test was stopped after {} s. Look for a loop whose condition stays true.\n",
         order_text(seed), test_limit_seconds);
@@ -123,7 +146,7 @@ ExitCode check(const Place& place, const CheckOptions& options) {
                "./learn check {} --seed {}\n",
                exercise.id, seed);
   }
-  if (shown < report.failures.size()) {
+  if (!stopped && shown < report.failures.size()) {
     fmt::print("The first failure is shown; ./learn check {}{} -v shows all.\n", exercise.id,
                seed == 0 ? "" : fmt::format(" --seed {}", seed));
   }

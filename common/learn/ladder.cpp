@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 
-/// Whether name is id, or id and a number of its own: published cases of several rows are numbered.
-bool is_case(const testing::LayerNormCase& input, const std::string& id) { return input.name.starts_with(id); }
+/// Published cases are named by their report, and those of several rows by a number behind it.
+bool is_case(const testing::LayerNormCase& input, const std::string& report) { return input.name.starts_with(report); }
 
 testing::LayerNormCase treacherous_row() {
   const std::vector<testing::LayerNormCase> cases = testing::published_cases();
@@ -197,7 +197,7 @@ std::string ladder_text(const std::vector<Rung>& ladder, std::int64_t rows, std:
       "  easy      correct decimal digits of y on rows whose mean is about 0\n"
       "  hard      the same on the row of a public bug report ({}): 16 values near 1449\n"
       "  passes    how often the kernel asks for each element of x, as counted\n"
-      "  requests  load instructions, one for a warp of 32 threads\n"
+      "  requests  load instructions, of γ and β too, one for a warp of 32 threads\n"
       "  bytes     what one load of x asks for: 128 where each thread loads 4 bytes, 512 where it loads 16\n"
       "  sectors   of 32 bytes that it touches; more of them than bytes/32 is memory fetched and not used\n"
       "  asked     what all loads and stores ask for\n"

@@ -37,6 +37,11 @@ std::string parameter(const std::vector<std::string>& parts, const std::string& 
   return "";
 }
 
+/// Two digits, however small it is.
+std::string fraction(double of_copy) {
+  return of_copy < 0.1 ? fmt::format("{:.2g}", of_copy) : fmt::format("{:.2f}", of_copy);
+}
+
 }  // namespace
 
 std::string results_table(const std::string& json) {
@@ -53,9 +58,9 @@ std::string results_table(const std::string& json) {
     std::string cache;
     for (const std::string& part : parts)
       if (part.ends_with("_L2")) cache = part.substr(0, part.size() - 3);
-    table += fmt::format("| `{}` | {} | {} | {:.4f} | {:.0f} | {:.2f} |\n", parts.front(), size, cache,
+    table += fmt::format("| `{}` | {} | {} | {:.4f} | {:.0f} | {} |\n", parts.front(), size, cache,
                          benchmark.at("median_ms").get<double>(), benchmark.at("GB/s").get<double>(),
-                         benchmark.at("of_copy").get<double>());
+                         fraction(benchmark.at("of_copy").get<double>()));
   }
   return table +
          fmt::format("\nMeasured on one {}, driver {}, {}, {}, commit {}.\n", context.at("card").get<std::string>(),

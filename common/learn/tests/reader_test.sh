@@ -46,6 +46,12 @@ expect 2 'There is no chapter 99' "$learn" check 99.9
 expect 1 'YOUR CODE is not written yet' "$learn" check 01.1
 
 exercise=$course/exercises/01_three_pass/1_three_passes.cuh
+# What a kernel prints is shown, and hides no failure.
+sed -i 's|^ *// TODO: .*|printf("row %d\\n", static_cast<int>(row));|' "$exercise"
+expect 1 'YOUR CODE printed:' "$learn" check 01.1
+expect 1 'TEST CASE:  YOUR CODE' "$learn" check 01.1
+"$learn" sync --exercises >/dev/null 2>&1
+
 # A fault is found where the reader wrote it.
 sed -i 's|// TODO.*|args.y[args.rows * args.cols] = 0;|' "$exercise"
 expect 1 "write outside of buffer 'y'

@@ -14,7 +14,8 @@ std::string stored(const std::string& backend) {
                 "driver": "1.2, up to CUDA 9.9", "toolkit": "CUDA 9.8"},
     "benchmarks": [
       {"name": "copy::wide/count:2097152/warm_L2/iterations:20/manual_time", "median_ms": 0.00425, "GB/s": 3918.4, "of_copy": 0.966},
-      {"name": "n::norm/rows:65536/cols:4096/cold_L2/iterations:20/manual_time", "median_ms": 0.5888, "GB/s": 3648.2, "of_copy": 0.8526}
+      {"name": "n::norm/rows:65536/cols:4096/cold_L2/iterations:20/manual_time", "median_ms": 0.5888, "GB/s": 3648.2, "of_copy": 0.8526},
+      {"name": "n::slow/rows:512/cols:4096/warm_L2/iterations:20/manual_time", "median_ms": 2.6233, "GB/s": 6.4, "of_copy": 0.00187}
     ]})";
 }
 
@@ -26,6 +27,7 @@ TEST_CASE("results: a line for each benchmark, and the machine below") {
         "|---|---|---|---|---|---|\n"
         "| `copy::wide` | 2 097 152 | warm | 0.0043 | 3918 | 0.97 |\n"
         "| `n::norm` | 65 536 × 4 096 | cold | 0.5888 | 3648 | 0.85 |\n"
+        "| `n::slow` | 512 × 4 096 | warm | 2.6233 | 6 | 0.0019 |\n"
         "\n"
         "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n");
 }
