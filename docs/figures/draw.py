@@ -61,7 +61,7 @@ class Figure:
 def ladder():
     """The chapters as steps that climb towards the copy. Solid: there now. Dashed: planned."""
     steps = [("01", "three pass", "x asked for", "three times", True),
-             ("02", "one pass", "a pass saved,", "some rows wrong", False),
+             ("02", "one pass", "a pass saved,", "some rows fail", False),
              ("03", "Welford", "one pass", "that is safe", False),
              ("04", "warp, block", "lanes merge", "by shuffles", False),
              ("05", "fused", "16-byte loads,", "shapes by H", False),
