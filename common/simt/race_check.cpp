@@ -149,9 +149,7 @@ struct Sector {
   std::uint32_t block = 0;
   std::uint32_t read = 0, written = 0, updated = 0;  // bytes; updated: written atomically
   std::uint32_t read_pc = 0, write_pc = 0;           // offsets in the program
-  // Several blocks: look into SharedSector. `read` then says which bytes two blocks have read and none has written: one
-  // more reader of these is no news.
-  bool shared = false;
+  bool shared = false;                               // several blocks: look into SharedSector
 };
 static_assert(sizeof(Sector) == 32);
 
@@ -178,7 +176,11 @@ public:
   // The accesses of a block to the bytes in mask of a sector.
   bool access(std::uintptr_t sector, std::uint32_t mask, std::uint32_t block, std::uint32_t launch, bool write,
               bool atomic, std::uint32_t pc, Race& race) {
-    const Guard guard(locks_[sector / 128 % std::size(locks_)]);
+    // Most sectors that blocks share are only read, and by all of them: those need no lock.
+    std::atomic<std::uint64_t>& read_only = read_only_[sector];
+    const std::uint64_t by_many = read_only.load(std::memory_order_relaxed);
+    if (!write && by_many >> 32 == launch && (mask & ~static_cast<std::uint32_t>(by_many)) == 0) return false;
+    const Guard guard(locks_[sector / 128 % std::size(locks_)].flag);
     Sector& s = sectors_[sector];
     if (s.launch != launch) s = {launch, block, 0, 0, 0, 0, 0, false};
     if (!s.shared && s.block == block) {
@@ -194,17 +196,20 @@ public:
           bytes.bytes[i].writer = s.block, bytes.bytes[i].write_pc = s.write_pc,
           bytes.bytes[i].atomic = s.updated >> i & 1;
       }
-      s.read = 0;
+      read_only.store(std::uint64_t{launch} << 32, std::memory_order_relaxed);
     }
-    if (!write && (mask & ~s.read) == 0) return false;
     SharedSector& bytes = shared_sector(sector);
     bool found = false;
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       const unsigned i = std::countr_zero(rest);
       SharedSector::Byte& byte = bytes.bytes[i];
       found |= access(byte, block, write, atomic, pc, race);
-      const bool read_only = byte.second_reader != SharedSector::nobody && byte.writer == SharedSector::nobody;
-      s.read = read_only ? s.read | 1u << i : s.read & ~(1u << i);
+      const bool is_read_only = byte.second_reader != SharedSector::nobody && byte.writer == SharedSector::nobody;
+      if (is_read_only) {
+        read_only.fetch_or(std::uint64_t{1} << i, std::memory_order_relaxed);
+      } else {
+        read_only.fetch_and(~(std::uint64_t{1} << i), std::memory_order_relaxed);
+      }
     }
     return found;
   }
@@ -276,7 +281,14 @@ private:
   }
 
   Sector* sectors_ = static_cast<Sector*>(reserve_shadow(sizeof(Sector), sector_bytes));
-  std::atomic_flag locks_[1024];
+  // For sectors that several blocks share: the launch, and the bytes that two blocks have read and none has written.
+  // One more reader of these is no news.
+  std::atomic<std::uint64_t>* read_only_ =
+      static_cast<std::atomic<std::uint64_t>*>(reserve_shadow(sizeof(std::uint64_t), sector_bytes));
+  struct alignas(64) Lock {  // a cache line each: neighbours are used by different workers
+    std::atomic_flag flag;
+  };
+  Lock locks_[1024];
   Shard shards_[64];
 };
 

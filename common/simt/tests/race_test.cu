@@ -42,7 +42,8 @@ __global__ void block_layer_norm(const float* x, float* y, int cols) {
     if (lane == 0) total = s;  // here: store of the total
   }
   if (barriers & 2) __syncthreads();
-  for (int c = threadIdx.x; c < cols; c += blockDim.x) y[c] = x[c] - total / cols;  // here: load of the total
+  const float mean = total / static_cast<float>(cols);  // here: load of the total
+  for (int c = threadIdx.x; c < cols; c += blockDim.x) y[c] = x[c] - mean;
 }
 
 template <bool barrier_in_loop>
@@ -208,7 +209,7 @@ TEST_CASE("race: the two barriers of a block-reduced LayerNorm") {
   check_race(gate::run(block_layer_norm<2>, 1, 256, 0, x.data(), y.data(), cols), "store of the warp",
              "load of the warps", "only __syncthreads() would order them");
   check_race(gate::run(block_layer_norm<1>, 1, 256, 0, x.data(), y.data(), cols), "load of the total",
-             "store of the total", "lanes of one warp");
+             "store of the total", "writes it at");
 }
 
 TEST_CASE("race: a tree without the barrier between its steps") {
