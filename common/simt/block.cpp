@@ -366,15 +366,14 @@ void Block::pause() {
 
 void Block::unusual_access(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
   const InExecutor in_executor;
-  const Range thread_locals = thread_local_segment();
-  const std::uintptr_t thread_local_bytes = thread_locals.end - thread_locals.begin;
   const auto arguments = reinterpret_cast<std::uintptr_t>(launch_->call.arguments);
   if (address - arguments < launch_->call.argument_bytes) return;  // the kernel's parameters
   if (!write && read_only_image().contains(address)) return;       // constants of the program
+  const Range thread_locals = thread_local_segment();
   LaneFault fault{LaneFault::host_memory, pc, current_->id, address, bytes, write};
   if (device_.contains(address) || shared_.contains(address) || dynamic_.contains(address)) {
     fault.kind = LaneFault::misaligned;
-  } else if (address - info_.shared_segment < thread_local_bytes + max_static_shared) {
+  } else if (address - thread_locals.begin < thread_locals.end - thread_locals.begin + max_static_shared) {
     fault.kind = LaneFault::beside_shared_memory;
   } else {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -383,7 +382,7 @@ void Block::unusual_access(std::uintptr_t address, unsigned bytes, bool write, s
   }
   for (auto& observer : observers_) observer->fault(fault);
   // A GPU stops here too. A write into the program's own memory must not happen either: it might be the executor's.
-  if (write || fault.kind == LaneFault::unmapped || fault.kind == LaneFault::misaligned) give_up();
+  if (fault.ends_launch()) give_up();
 }
 
 void Block::enter_function(std::uintptr_t caller) {

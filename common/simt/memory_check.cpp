@@ -56,9 +56,7 @@ public:
         break;
     }
     launch_.report("memory", title, {{}, fault.pc}, *block_, fault.thread, detail,
-                   fault.write || fault.kind == LaneFault::unmapped || fault.kind == LaneFault::misaligned
-                       ? Launch::Then::ends
-                       : Launch::Then::goes_on);
+                   fault.ends_launch() ? Launch::Then::ends : Launch::Then::goes_on);
   }
 
 private:

@@ -56,6 +56,9 @@ struct LaneFault {
   std::uintptr_t address;
   unsigned bytes;
   bool write;
+
+  /// Reading the host's memory does no harm; everything else does, or cannot be done.
+  bool ends_launch() const { return write || kind != host_memory; }
 };
 
 /// All threads of the block that have not exited stand at a __syncthreads().
