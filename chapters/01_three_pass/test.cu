@@ -4,6 +4,7 @@
 #include <host/device_buffer.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
+#include <testing/reports.h>
 #include <testing/run.h>
 
 #include <doctest/doctest.h>
@@ -28,13 +29,13 @@ const Stage stages[] = {
     {"three_pass::layer_norm_thread_per_row", three_pass::layer_norm_thread_per_row, testing::thread_per_row},
     {"three_pass::layer_norm", three_pass::layer_norm, testing::block_per_row<three_pass::block_threads>}};
 
-void check_all(const std::vector<testing::LayerNormCase>& cases) {
+void check_all(const std::vector<testing::NormCase>& cases) {
   for (const Stage& stage : stages) {
     const testing::Selection selection = testing::judgeable(cases, stage.summation);
     REQUIRE(!selection.judged.empty());
     double largest = 0;
-    for (const testing::LayerNormCase& input : selection.judged) {
-      const testing::LayerNormVerdict verdict = testing::judge(stage.launch, input, stage.summation(input.cols));
+    for (const testing::NormCase& input : selection.judged) {
+      const testing::NormVerdict verdict = testing::judge(stage.launch, input, stage.summation(input.cols));
       CHECK_MESSAGE(verdict.passed(), stage.name << " on " << verdict.text());
       largest = std::max(largest, verdict.ratio());
     }
@@ -73,6 +74,13 @@ LAYER_NORM_CONTRACT(three_pass::layer_norm, .in_place = InPlace::allowed,
                     .summation = testing::block_per_row<three_pass::block_threads>, .rows_per_block = 1,
                     .constant_row = testing::ConstantRow::exact_sums)
 
+LAYER_NORM_REPORTS(three_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
+                   .summation = testing::thread_per_row, .rows_per_block = three_pass::block_threads,
+                   .constant_row = testing::ConstantRow::exact_sums)
+LAYER_NORM_REPORTS(three_pass::layer_norm, .in_place = InPlace::allowed,
+                   .summation = testing::block_per_row<three_pass::block_threads>, .rows_per_block = 1,
+                   .constant_row = testing::ConstantRow::exact_sums)
+
 TEST_SUITE("long") {
   LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
                            .summation = testing::thread_per_row, .rows_per_block = three_pass::block_threads,
@@ -86,7 +94,7 @@ TEST_SUITE("long") {
 
 namespace {
 
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::LayerNormCase& input) {
+simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::NormCase& input) {
   simt::CountScope counts;
   testing::run(launch, input);
   return counts.total();

@@ -4,6 +4,7 @@
 
 #include <host/copy.h>
 #include <host/layer_norm.h>
+#include <host/rms_norm.h>
 
 #include <cstdint>
 
@@ -22,5 +23,8 @@ inline std::int64_t least_bytes(const LayerNormArgs& args) {
   const std::int64_t elements = 2 * args.rows * args.cols + parameters * args.cols + statistics * args.rows;
   return elements * static_cast<std::int64_t>(sizeof(float));
 }
+
+/// The same without beta and mean: 2 · rows · cols · 4, cols · 4 for gamma and rows · 4 for rstd.
+inline std::int64_t least_bytes(const RmsNormArgs& args) { return least_bytes(layer_norm_args(args)); }
 
 }  // namespace benchmarking

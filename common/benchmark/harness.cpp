@@ -41,9 +41,9 @@ bool add(const std::string& subject, const std::string& name, CopyLauncher launc
   return true;
 }
 
-bool add(const std::string& subject, const std::string& name, LayerNormLauncher launcher) {
+bool add(const std::string& subject, const std::string& name, NormLauncher launcher) {
   registrations().push_back([=](const Sizes& sizes) {
-    for (const Size& size : sizes.layer_norms) {
+    for (const Size& size : sizes.norms) {
       const std::int64_t rows = size.elements / size.cols;
       register_one(title(subject, name) + "/rows:" + std::to_string(rows) + "/cols:" + std::to_string(size.cols),
                    size.cache, [=] { return make_workload(launcher, rows, size.cols); });

@@ -12,7 +12,7 @@
 #pragma once
 
 #include <host/copy.h>
-#include <host/layer_norm.h>
+#include <host/norm_launcher.h>
 #include <testing/subject.h>
 
 #include <string>
@@ -22,7 +22,7 @@ namespace benchmarking {
 /// Adds a kernel to this program's benchmarks; main() runs it on every size. subject: whose code it is, as in
 /// testing/subject.h. Returns true, so that a static variable can call it.
 bool add(const std::string& subject, const std::string& name, CopyLauncher launcher);
-bool add(const std::string& subject, const std::string& name, LayerNormLauncher launcher);
+bool add(const std::string& subject, const std::string& name, NormLauncher launcher);
 
 }  // namespace benchmarking
 
@@ -36,3 +36,5 @@ bool add(const std::string& subject, const std::string& name, LayerNormLauncher 
 #define COPY_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<CopyLauncher>(launcher))
 /// launcher: a LayerNormLauncher.
 #define LAYER_NORM_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<LayerNormLauncher>(launcher))
+/// launcher: an RmsNormLauncher.
+#define RMS_NORM_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<RmsNormLauncher>(launcher))

@@ -26,7 +26,7 @@ void run(benchmark::State& state, Workload& workload, Cache cache) {
   const auto seconds = [&](const auto& launch) {
     return cache == Cache::cold ? timer.cold_seconds(launch) : timer.warm_seconds(launch);
   };
-  auto yardstick_target = DeviceBuffer<float>("yardstick", workload.elements());
+  const auto yardstick_target = DeviceBuffer<float>::untouched("yardstick", workload.elements());
   const auto kernel = [&] { workload.launch(); };
   const auto copy = [&] { yardstick_copy(workload.x(), yardstick_target.data(), workload.elements()); };
 
@@ -107,9 +107,9 @@ Sizes default_sizes() {
 
   Sizes sizes;
   sizes.copies = {{cold, 1, Cache::cold}, {warm, 1, Cache::warm}};
-  for (const std::int64_t cols : {256, 1024, 4096, 16384, 65536})
-    sizes.layer_norms.push_back({cold, cols, Cache::cold});
-  sizes.layer_norms.push_back({warm, 4096, Cache::warm});
+  for (const std::int64_t cols : {256, 1024, 4096, 8192, 16384, 65536})
+    sizes.norms.push_back({cold, cols, Cache::cold});
+  sizes.norms.push_back({warm, 4096, Cache::warm});
   return sizes;
 }
 
@@ -119,8 +119,10 @@ const int launches_timed = 1;
 
 Sizes default_sizes() {
   return {.copies = {{65536, 1, Cache::none}, {65539, 1, Cache::none}},
-          .layer_norms = {
-              {64LL * 256, 256, Cache::none}, {64LL * 1000, 1000, Cache::none}, {64LL * 4096, 4096, Cache::none}}};
+          .norms = {{64LL * 256, 256, Cache::none},
+                    {64LL * 1000, 1000, Cache::none},
+                    {64LL * 4096, 4096, Cache::none},
+                    {64LL * 8192, 8192, Cache::none}}};
 }
 
 #endif

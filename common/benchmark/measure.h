@@ -20,12 +20,12 @@ const char* text(Cache cache);
 
 struct Size {
   std::int64_t elements;  // of x
-  std::int64_t cols;      // of a LayerNorm; rows = elements / cols
+  std::int64_t cols;      // of a norm; rows = elements / cols
   Cache cache;
 };
 struct Sizes {
   std::vector<Size> copies;
-  std::vector<Size> layer_norms;
+  std::vector<Size> norms;  // LayerNorm and RMSNorm
 };
 /// The sizes that suit this backend and, on a GPU, this card's memory and cache.
 Sizes default_sizes();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <host/copy.h>
-#include <host/layer_norm.h>
+#include <host/norm_launcher.h>
 
 #include <cstdint>
 #include <memory>
@@ -28,8 +28,8 @@ public:
 
 /// Random x of `count` elements.
 std::unique_ptr<Workload> make_workload(CopyLauncher launcher, std::int64_t count);
-/// Random x [rows][cols], gamma and beta; mean and rstd are kept. At most 64 rows, spread over the batch, are verified
-/// against the double-precision reference; the others are looked at for poison.
-std::unique_ptr<Workload> make_workload(LayerNormLauncher launcher, std::int64_t rows, std::int64_t cols);
+/// Random x [rows][cols], gamma and beta; mean and rstd are kept; RMSNorm is without beta and mean. At most 64 rows,
+/// spread over the batch, are verified against the double-precision reference; the others are looked at for poison.
+std::unique_ptr<Workload> make_workload(NormLauncher launcher, std::int64_t rows, std::int64_t cols);
 
 }  // namespace benchmarking

@@ -96,7 +96,16 @@ DeviceBuffer<T>::~DeviceBuffer() {
 
 template <class T>
 void DeviceBuffer<T>::poison() {
-  upload(std::vector<T>(static_cast<std::size_t>(count_), poison_value<T>()));
+  // One piece from here, the rest by doubling what is there already: gigabytes are not carried over a bus.
+  constexpr std::int64_t piece = 1 << 16;
+  std::int64_t filled = std::min(count_, piece);
+  upload(std::vector<T>(static_cast<std::size_t>(filled), poison_value<T>()));
+  while (filled < count_) {
+    const std::int64_t more = std::min(filled, count_ - filled);
+    check_cuda(cudaMemcpy(data_ + filled, data_, sizeof(T) * static_cast<std::size_t>(more), cudaMemcpyDeviceToDevice),
+               "poisoning of '" + name_ + "'");
+    filled += more;
+  }
 #ifndef LNH_CUDA
   simt::mark_uninitialised(data_, static_cast<std::size_t>(count_) * sizeof(T));  // poison is no value
 #endif

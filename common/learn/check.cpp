@@ -92,6 +92,10 @@ std::string with_short_paths(std::string text, const Place& place) {
 
 ExitCode check(const Place& place, const CheckOptions& options) {
   const Exercise exercise = find_exercise(chapters(place.root), options.exercise);
+  if (exercise.reading) {
+    fmt::print("Exercise {}: {}\n\n{}\n", exercise.id, exercise.title, reading_note(exercise));
+    return success;
+  }
   fmt::print("Exercise {}: {}\nYOUR CODE: {}\n\n", exercise.id, exercise.title, exercise.file.string());
   std::fflush(stdout);
 

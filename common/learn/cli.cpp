@@ -101,6 +101,20 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     });
   }
   {
+    auto [sub, options] = add_command<KappaOptions>(app, "numerics", place);
+    sub->require_subcommand(1);
+    sub->add_subcommand("example")->callback([&command] { command = numerics_example; });
+    sub->add_subcommand("nist")->callback([&command] { command = numerics_nist; });
+    CLI::App* kappa = sub->add_subcommand("kappa");
+    CLI::Option* json = kappa->add_flag("--json", options->json);
+    CLI::Option* svg = kappa->add_option("--svg", options->svg)->excludes(json);
+    kappa->add_flag("--bounds", options->bounds)->needs(svg);
+    kappa->callback([&command, options = options] {
+      if (!options->svg.empty()) options->svg = std::filesystem::absolute(options->svg).string();
+      command = [options] { return numerics_kappa(*options); };
+    });
+  }
+  {
     auto [sub, options] = add_command<SyncOptions>(app, "sync", place);
     sub->add_flag("--check", options->check);
     sub->add_flag("--exercises", options->exercises);

@@ -61,6 +61,16 @@ struct TraceOptions {
 };
 ExitCode trace(const Place& place, const TraceOptions& options);
 
+/// Of ./learn numerics kappa.
+struct KappaOptions {
+  bool json = false;
+  bool bounds = false;  // the picture shows each method with its bounds
+  std::string svg;      // the file to write; empty: a table is printed
+};
+ExitCode numerics_example();
+ExitCode numerics_kappa(const KappaOptions& options);
+ExitCode numerics_nist();
+
 struct SyncOptions {
   bool check = false;      // write nothing, show the differences
   bool exercises = false;  // the stubs in exercises/ as well

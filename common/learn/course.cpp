@@ -73,6 +73,15 @@ std::vector<Exercise> exercises_of(const fs::path& root, const std::string& chap
     exercises.push_back({number + "." + k, number + "_" + k, task_title(readme, number, k, task),
                          fs::path("exercises") / chapter / source, fs::path("solutions") / chapter / source});
   }
+  // A reading exercise is a heading, and no file: "## 04.4 Title (read)".
+  const std::regex reading(fmt::format(R"(^## ({}\.(\d+)) (.*\S \(read\))\s*$)", number));
+  for (const std::string& line : readme) {
+    std::smatch found;
+    if (!std::regex_match(line, found, reading)) continue;
+    exercises.push_back({found[1], number + "_" + found[2].str(), found[3],
+                         fs::path("exercises") / chapter / "README.md", fs::path("solutions") / chapter / "README.md",
+                         true});
+  }
   std::sort(exercises.begin(), exercises.end(),
             [](const Exercise& a, const Exercise& b) { return std::stoi(a.id.substr(3)) < std::stoi(b.id.substr(3)); });
   return exercises;
@@ -132,6 +141,13 @@ Exercise find_exercise(const std::vector<Chapter>& chapters, const std::string& 
   const std::vector<std::string>& choice = in_chapter.empty() ? all : in_chapter;
   throw UsageError(fmt::format("{} The exercises of {} are {}; ./learn list shows them with their titles.", problem,
                                in_chapter.empty() ? "this course" : "that chapter", fmt::join(choice, ", ")));
+}
+
+std::string reading_note(const Exercise& exercise) {
+  return fmt::format(
+      "{0} is a reading exercise: there is no code of yours to check. The questions are in {1}, under {0}; "
+      "the table of answers is in {2}. Write down yours before you look.",
+      exercise.id, exercise.file.string(), exercise.solution.string());
 }
 
 }  // namespace learn

@@ -13,6 +13,7 @@ struct Exercise {
   std::string title;               // from the heading in the exercises' README.md
   std::filesystem::path file;      // relative to the root: exercises/01_three_pass/2_block_tree.cuh
   std::filesystem::path solution;  // relative to the root
+  bool reading = false;            // no code: file and solution are the README.md with the questions and the answers
 };
 
 struct Chapter {
@@ -31,5 +32,8 @@ Chapter find_chapter(const std::vector<Chapter>& chapters, const std::string& nu
 
 /// The exercise called "01.2" (or "1.2"). Throws UsageError with a sentence that says which exercises there are.
 Exercise find_exercise(const std::vector<Chapter>& chapters, const std::string& id);
+
+/// What there is to do in a reading exercise, for a command that was asked to judge its code.
+std::string reading_note(const Exercise& exercise);
 
 }  // namespace learn

@@ -13,7 +13,7 @@ bool is_fence(const std::string& line) { return line.starts_with("```"); }
 }  // namespace
 
 std::string filled_document(const std::string& text, const std::string& file, const BlockSources& sources) {
-  static const std::regex block_mark(R"(^<!-- (code|output|table|figure): (.*\S) -->$)");
+  static const std::regex block_mark(R"(^<!-- (code|output|table|figure|data): (.*\S) -->$)");
   const std::vector<std::string> lines = lines_of(text);
   std::string result;
   const auto number = [](std::size_t i) { return static_cast<int>(i) + 1; };
@@ -34,15 +34,18 @@ std::string filled_document(const std::string& text, const std::string& file, co
     const std::string kind = found[1], argument = found[2];
     const std::size_t mark = i;
 
-    if (kind == "figure") {
-      static const std::regex image(R"(^!\[.*\]\((.*\.svg)\)$)");
-      if (i + 1 == lines.size() || !std::regex_match(lines[i + 1], found, image)) {
-        throw MarkError(file, number(mark), "the line behind this mark must be an image: ![words](file.svg)");
+    if (kind == "figure" || kind == "data") {
+      static const std::regex image(R"(^!\[.*\]\((.*\.svg)\)$)"), link(R"(^.*\[.*\]\((.*\.json)\).*$)");
+      const bool is_figure = kind == "figure";
+      if (i + 1 == lines.size() || !std::regex_match(lines[i + 1], found, is_figure ? image : link)) {
+        throw MarkError(file, number(mark),
+                        is_figure ? "the line behind this mark must be an image: ![words](file.svg)"
+                                  : "the line behind this mark must hold a link: [words](file.json)");
       }
       try {
-        sources.figure(argument, found[1]);
+        (is_figure ? sources.figure : sources.data)(argument, found[1]);
       } catch (const std::runtime_error& error) {
-        throw MarkError(file, number(mark), "the figure cannot be drawn: " + std::string(error.what()));
+        throw MarkError(file, number(mark), "the " + kind + " cannot be made: " + error.what());
       }
       continue;
     }

@@ -3,8 +3,10 @@
 ///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
 ///   <!-- output: ./learn list -->       and a fenced block: what the command prints
 ///   <!-- figure: ./learn trace 00 -->   and an image, ![words](file.svg): the picture that the command draws
+///   <!-- data: ./learn numerics kappa --json -->   and a line with a link, [words](file.json): what the command prints
 ///   <!-- table: chapters -->  …  <!-- /table -->
 ///   <!-- table: results CARD/NAME -->  …  <!-- /table -->   the measurements in docs/results/CARD/NAME.json
+///   <!-- table: fractions CARD/NAME … -->  …  <!-- /table -->   the same as fractions of a copy, kernels × columns
 ///
 /// Inside a fenced block such a line is plain text.
 #pragma once
@@ -21,6 +23,7 @@ struct BlockSources {
   std::function<std::string(const std::string& command)> output;
   std::function<std::string(const std::string& name)> table;
   std::function<void(const std::string& command, const std::string& file)> figure;  // file: as the image line has it
+  std::function<void(const std::string& command, const std::string& file)> data;    // file: as the link has it
 };
 
 /// text with every generated block filled; a mark without its block throws MarkError with file and line.

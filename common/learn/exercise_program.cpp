@@ -42,6 +42,7 @@ std::string indented(const std::vector<std::string>& lines) {
 }  // namespace
 
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine) {
+  if (exercise.reading) throw UsageError(reading_note(exercise));
   const std::string file = exercise.file.string();
   const std::string target = exercise.target + (pristine ? "_stub" : "_exercise");
   if (!std::filesystem::exists(place.root / exercise.file)) {

@@ -19,10 +19,10 @@ namespace {
 constexpr std::uint64_t seed = 1;
 
 /// Published cases are named by their report, and those of several rows by a number behind it.
-bool is_case(const testing::LayerNormCase& input, const std::string& report) { return input.name.starts_with(report); }
+bool is_case(const testing::NormCase& input, const std::string& report) { return input.name.starts_with(report); }
 
-testing::LayerNormCase treacherous_row() {
-  const std::vector<testing::LayerNormCase> cases = testing::published_cases();
+testing::NormCase treacherous_row() {
+  const std::vector<testing::NormCase> cases = testing::published_cases();
   const auto found =
       std::find_if(cases.begin(), cases.end(), [](const auto& c) { return is_case(c, treacherous_case); });
   if (found == cases.end())
@@ -30,7 +30,7 @@ testing::LayerNormCase treacherous_row() {
   return *found;
 }
 
-Accuracy accuracy(CopyLauncher copy, const testing::LayerNormCase& input) {
+Accuracy accuracy(CopyLauncher copy, const testing::NormCase& input) {
   const auto count = static_cast<std::int64_t>(input.x.size());
   const DeviceBuffer<float> x("x", input.x);
   DeviceBuffer<float> y("y", count);
@@ -44,28 +44,23 @@ Accuracy accuracy(CopyLauncher copy, const testing::LayerNormCase& input) {
   return {input.name, 0, std::numeric_limits<double>::infinity()};
 }
 
-Accuracy accuracy(LayerNormLauncher layer_norm, const testing::LayerNormCase& input, testing::Summation summation) {
-  const testing::LayerNormResult result = testing::run(layer_norm, input);
-  const testing::LayerNormReference reference =
-      testing::layer_norm_reference(input.x, input.gamma, input.beta, input.rows, input.cols, input.eps);
-  const testing::LayerNormTolerance bound = testing::layer_norm_tolerance(input, reference, summation);
-  const double ratio = std::max({testing::compare("y", result.y, reference.y, bound.y, input.cols).ratio,
-                                 testing::compare("mean", result.mean, reference.mean, bound.mean, 1).ratio,
-                                 testing::compare("rstd", result.rstd, reference.rstd, bound.rstd, 1).ratio});
-  return {input.name, testing::correct_digits(result.y, reference.y, input.cols), ratio};
-}
-
-Accuracy accuracy(const Stage& stage, const testing::LayerNormCase& input) {
+Accuracy accuracy(const Stage& stage, const testing::NormCase& input) {
   if (const auto* copy = std::get_if<CopyLauncher>(&stage.launcher)) return accuracy(*copy, input);
-  return accuracy(std::get<LayerNormLauncher>(stage.launcher), input, stage.summation(input.cols));
+  const testing::NormVerdict verdict =
+      testing::judge(std::get<NormLauncher>(stage.launcher), input, stage.summation(input.cols));
+  return {input.name, verdict.digits, verdict.ratio()};
 }
 
-/// What any kernel for the stage's task must move: x once and y once; for LayerNorm gamma, beta, mean and rstd as well.
+/// Each is a vector of cols and one of rows beside x and y: gamma and rstd, and for LayerNorm beta and mean as well.
+std::int64_t parameters_and_statistics(const Stage& stage) {
+  const auto* norm = std::get_if<NormLauncher>(&stage.launcher);
+  if (norm == nullptr) return 0;  // a copy
+  return norm->norm() == Norm::rms_norm ? 1 : 2;
+}
+
+/// What any kernel for the stage's task must move: each input once, each output once.
 std::uint64_t bytes_minimum(const Stage& stage, std::int64_t rows, std::int64_t cols) {
-  const auto elements = static_cast<std::uint64_t>(rows * cols);
-  const bool is_copy = std::holds_alternative<CopyLauncher>(stage.launcher);
-  const std::uint64_t extra = is_copy ? 0 : static_cast<std::uint64_t>(2 * cols + 2 * rows);
-  return (2 * elements + extra) * sizeof(float);
+  return static_cast<std::uint64_t>(2 * rows * cols + parameters_and_statistics(stage) * (cols + rows)) * sizeof(float);
 }
 
 }  // namespace
@@ -97,9 +92,12 @@ Rung measure(const Stage& stage, std::int64_t rows, std::int64_t cols) {
     rung.shuffles = total.shuffles;
   }
   rung.treacherous = accuracy(stage, treacherous_row());
-  std::vector<testing::LayerNormCase> published = testing::published_cases();
-  if (stage.summation != nullptr) published = testing::judgeable(published, stage.summation).judged;
-  for (const testing::LayerNormCase& input : published) rung.published.push_back(accuracy(stage, input));
+  std::vector<testing::NormCase> published = testing::published_cases();
+  const auto* norm = std::get_if<NormLauncher>(&stage.launcher);
+  if (norm != nullptr && norm->norm() == Norm::layer_norm) {  // a copy and RMSNorm can be judged on every row
+    published = testing::judgeable(published, stage.summation).judged;
+  }
+  for (const testing::NormCase& input : published) rung.published.push_back(accuracy(stage, input));
   for (const simt::Finding& finding : finding_scope.findings()) rung.findings.push_back(finding.text());
   return rung;
 }
@@ -172,6 +170,25 @@ std::string accuracy_lines(const Rung& rung) {
   return text;
 }
 
+/// Where the kernels that fail are wrong, a line for each; empty if all are right.
+std::string failures_text(const std::vector<Rung>& ladder) {
+  std::string lines;
+  for (const Rung& rung : ladder) {
+    const auto count = [&](bool (*kind)(const Accuracy&)) {
+      return std::count_if(rung.published.begin(), rung.published.end(), kind);
+    };
+    const auto wrong = count([](const Accuracy& rows) { return !(rows.error_over_bound <= 1); });
+    const auto nan = count([](const Accuracy& rows) { return std::isinf(rows.error_over_bound); });
+    const bool wrong_on_easy_rows = !(rung.centred.error_over_bound <= 1);
+    if (wrong == 0 && !wrong_on_easy_rows) continue;
+    lines += fmt::format("  {:<38}{} on {} of {} rows of public bug reports", rung.kernel,
+                         wrong_on_easy_rows ? "on the easy rows, and" : "", wrong, rung.published.size());
+    if (nan > 0) lines += fmt::format(", with NaN on {}", nan);
+    lines += "\n";
+  }
+  return lines.empty() ? "" : "\nOutside the error bound (./learn tour -v shows by how much):\n" + lines;
+}
+
 }  // namespace
 
 std::string ladder_text(const std::vector<Rung>& ladder, std::int64_t rows, std::int64_t cols, bool verbose) {
@@ -205,6 +222,7 @@ std::string ladder_text(const std::vector<Rung>& ladder, std::int64_t rows, std:
       "  least     what no kernel for this task can go below: x in once, y out once, the vectors once\n"
       "  verdict   every value within its error bound, here and on all published rows; no finding\n",
       treacherous_case);
+  text += failures_text(ladder);
   for (const Rung& rung : ladder) {
     for (const std::string& finding : rung.findings) text += fmt::format("\n{}: {}\n", rung.kernel, finding);
     if (verbose) text += accuracy_lines(rung);

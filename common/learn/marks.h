@@ -6,6 +6,7 @@
 ///   // [solution] hint  …  // [/solution]            in the stub: // TODO: hint
 ///   // [solution]  …  // [stub]  …  // [/solution]   in the stub: the lines behind [stub], taken out of their comments
 ///   // [from file.cuh#region]  …  // [/from]         in a solution: what the chapter's file holds in that region
+///                                                   (or a file of that path from the root: common/device/reduce.cuh)
 ///
 /// A hint and a [stub] part together give the TODO and then the lines. This library uses the standard library alone:
 /// the build of every backend needs it.

@@ -4,6 +4,7 @@
 #include <learn/exit_codes.h>
 #include <learn/files.h>
 #include <learn/marks.h>
+#include <learn/svg.h>
 #include <simt/symbols.h>
 
 #include <algorithm>
@@ -59,20 +60,6 @@ std::string lane_colours(Colour first, Colour middle, Colour last) {
   return rules;
 }
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '\t': result += "  "; break;
-      default: result += c;
-    }
-  }
-  return result;
-}
-
 /// The first characters of a text in UTF-8, with … where some are missing.
 std::string shortened(const std::string& text, std::size_t most) {
   std::size_t characters = 0;
@@ -82,49 +69,6 @@ std::string shortened(const std::string& text, std::size_t most) {
   }
   return text;
 }
-
-/// A number of pixels with two digits at most.
-double px(double value) { return std::round(value * 100) / 100; }
-
-class Svg {
-public:
-  void box(double x, double y, double width, double height, const std::string& kind) {
-    add("<rect class=\"{}\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>", kind, px(x), px(y), px(width),
-        px(height));
-  }
-  void text(double x, double y, const std::string& words, const std::string& kind, const char* anchor = "start") {
-    add("<text class=\"{}\" x=\"{:g}\" y=\"{:g}\" text-anchor=\"{}\">{}</text>", kind, px(x), px(y), anchor,
-        escaped(words));
-  }
-  void line(double x1, double y1, double x2, double y2, const std::string& kind) {
-    add("<path class=\"{}\" d=\"M{:g} {:g}L{:g} {:g}\"/>", kind, px(x1), px(y1), px(x2), px(y2));
-  }
-  void curve(double x1, double y1, double x2, double y2, const std::string& kind) {
-    const double middle = (y1 + y2) / 2;
-    add("<path class=\"{}\" d=\"M{:g} {:g}C{:g} {:g} {:g} {:g} {:g} {:g}\"/>", kind, px(x1), px(y1), px(x1), px(middle),
-        px(x2), px(middle), px(x2), px(y2));
-  }
-
-  void begin_group(const char* kind) { add("<g class=\"{}\">", kind); }
-  void end_group() { add("</g>"); }
-
-  std::string finish(double height, const std::string& title) const {
-    return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\" "
-        "role=\"img\">\n  <title>{2}</title>\n  <style>{3}\n{4}  @media (prefers-color-scheme: dark) {{{5}\n{6}  }}\n"
-        "  </style>\n  <rect class=\"page\" x=\"0.5\" y=\"0.5\" width=\"{7:g}\" height=\"{8:g}\" "
-        "rx=\"6\"/>\n{9}</svg>\n",
-        page_width, height, escaped(title), style, lane_colours({9, 105, 218}, {130, 80, 223}, {191, 57, 137}),
-        dark_style, lane_colours({88, 166, 255}, {188, 140, 255}, {247, 120, 186}), page_width - 1, height - 1, parts_);
-  }
-
-private:
-  template <class... Values>
-  void add(fmt::format_string<Values...> format, Values&&... values) {
-    parts_ += "  " + fmt::format(format, std::forward<Values>(values)...) + '\n';
-  }
-  std::string parts_;
-};
 
 // ---- Words
 
@@ -427,6 +371,9 @@ double draw_timeline(Svg& svg, double top, const simt::BlockTrace& trace, Source
       plural(trace.barriers.size(), "barrier") + (drawn < phases ? fmt::format(", drawn up to number {}", drawn) : ""),
       "muted", "end");
   y = draw_key(svg, y + 18, trace);
+  svg.text(left, y + 2, "The pieces of a bar are sorted by kind, not by time, and the length is no time.",
+           "small muted");
+  y += 16;
 
   const double width = (left + inner - rows_left) / static_cast<double>(drawn);
   const double first_row = y + 16, last_row = first_row + row_height * static_cast<double>(warps);
@@ -541,7 +488,9 @@ std::string picture(const std::vector<simt::BlockTrace>& traces, unsigned warp, 
     title += " " + trace.kernel;
     y += draw_section(svg, y, trace, warp, sources);
   }
-  return svg.finish(std::ceil(y + 14), title);
+  return svg.finish(page_width, std::ceil(y + 14), title,
+                    fmt::format("{}\n{}", style, lane_colours({9, 105, 218}, {130, 80, 223}, {191, 57, 137})),
+                    fmt::format("{}\n{}", dark_style, lane_colours({88, 166, 255}, {188, 140, 255}, {247, 120, 186})));
 }
 
 }  // namespace learn

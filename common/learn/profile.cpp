@@ -53,7 +53,7 @@ void print(const Place& place, bool json, const std::string& head, nlohmann::ord
 
 ExitCode profile_chapter(const Place& place, const ProfileOptions& options) {
   const Chapter chapter = find_chapter(chapters(place.root), options.subject);
-  const testing::LayerNormCase input = testing::make_case(options.rows, options.cols, testing::Data::centred, seed);
+  const testing::NormCase input = testing::make_case(options.rows, options.cols, testing::Data::centred, seed);
   const simt::FindingScope findings;
   std::vector<simt::KernelProfile> kernels;
   for (const Stage& stage : all_stages()) {

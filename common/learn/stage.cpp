@@ -19,7 +19,7 @@ std::map<std::string, std::vector<Stage>>& registry() {
 Stage::Stage(std::string kernel, CopyLauncher launcher)
     : kernel(std::move(kernel)), launcher(launcher), summation(nullptr) {}
 
-Stage::Stage(std::string kernel, LayerNormLauncher launcher, testing::SummationOf summation)
+Stage::Stage(std::string kernel, NormLauncher launcher, testing::SummationOf summation)
     : kernel(std::move(kernel)), launcher(launcher), summation(summation) {}
 
 Stages::Stages(const std::string& chapter, std::vector<Stage> stages) {
@@ -29,9 +29,9 @@ Stages::Stages(const std::string& chapter, std::vector<Stage> stages) {
   }
 }
 
-void run(const Stage& stage, const testing::LayerNormCase& input) {
-  if (const auto* layer_norm = std::get_if<LayerNormLauncher>(&stage.launcher)) {
-    testing::run(*layer_norm, input);
+void run(const Stage& stage, const testing::NormCase& input) {
+  if (const auto* norm = std::get_if<NormLauncher>(&stage.launcher)) {
+    testing::run(*norm, input);
     return;
   }
   const auto count = static_cast<std::int64_t>(input.x.size());

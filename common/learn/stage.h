@@ -8,7 +8,7 @@
 #pragma once
 
 #include <host/copy.h>
-#include <host/layer_norm.h>
+#include <host/norm_launcher.h>
 #include <testing/tolerance.h>
 
 #include <string>
@@ -19,12 +19,12 @@ namespace learn {
 
 struct Stage {
   std::string kernel;  // the launcher's name, as in docs/contract.md and in the benchmarks
-  std::variant<CopyLauncher, LayerNormLauncher> launcher;
+  std::variant<CopyLauncher, NormLauncher> launcher;
   testing::SummationOf summation;  // how the kernel adds up a row; null for a copy
   std::string chapter;             // filled in by Stages
 
   Stage(std::string kernel, CopyLauncher launcher);
-  Stage(std::string kernel, LayerNormLauncher launcher, testing::SummationOf summation);
+  Stage(std::string kernel, NormLauncher launcher, testing::SummationOf summation);
 };
 
 /// Adds a chapter's kernels to the tour when the program starts.
@@ -34,7 +34,7 @@ public:
 };
 
 /// Launches a stage once on the rows of a case. Throws what its launcher throws, and where it wrote what it must not.
-void run(const Stage& stage, const testing::LayerNormCase& input);
+void run(const Stage& stage, const testing::NormCase& input);
 
 /// The kernels of all chapters, in the chapters' order.
 std::vector<Stage> all_stages();

@@ -6,11 +6,14 @@
 #include <learn/files.h>
 #include <learn/marks.h>
 #include <learn/process.h>
+#include <learn/reports.h>
 #include <learn/results.h>
+#include <testing/data_file.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <sstream>
 
 namespace learn {
 namespace {
@@ -30,9 +33,10 @@ Texts solutions(const Place& place, const std::vector<Chapter>& course) {
   for (const Chapter& chapter : course) {
     const fs::path folder = fs::path("chapters") / chapter.name;
     const auto read = [&](const std::string& source, const std::string& name) {
-      return region_of(place, folder / source, name);
+      return region_of(place, fs::exists(place.root / folder / source) ? folder / source : fs::path(source), name);
     };
     for (const Exercise& exercise : chapter.exercises) {
+      if (exercise.reading) continue;
       texts[exercise.solution] = filled(read_text(place.root / exercise.solution), exercise.solution.string(), read);
     }
   }
@@ -62,8 +66,8 @@ std::string table_of_chapters(const std::vector<Chapter>& course) {
   return table;
 }
 
-/// What a command quoted in a README prints. ./learn is this program; build/simt/… are programs of this build folder.
-std::string output_of(const Place& place, const std::string& command) {
+/// What a command prints. ./learn is this program; build/simt/… are programs of this build folder.
+std::string printed_by(const Place& place, const std::string& command) {
   const std::string learn = "./learn ", built = "build/simt/";
   std::string shell = command;
   if (command.starts_with(learn)) {
@@ -83,13 +87,33 @@ std::string output_of(const Place& place, const std::string& command) {
   return with_short_paths(finished.output, place);
 }
 
-/// The picture that a command draws: ./learn trace …, without its --svg.
+/// What a command quoted in a README prints, through its pipe if it has one. Many quote parts of the same output, so
+/// each command runs once.
+std::string output_of(const Place& place, const std::string& command) {
+  static std::map<std::string, std::string> outputs;
+  const std::size_t pipe = command.find(" | ");
+  const std::string source = command.substr(0, pipe);
+  if (!outputs.contains(source)) outputs[source] = printed_by(place, source);
+  if (pipe == std::string::npos) return outputs[source];
+
+  const fs::path file = place.build / "output.txt";
+  write_text(file, outputs[source]);
+  const Finished filtered =
+      run({"/bin/sh", "-c", fmt::format("{{ {}; }} < '{}'", command.substr(pipe + 3), file.string())});
+  if (filtered.exit_code != 0) {
+    throw std::runtime_error(
+        fmt::format("the pipe of '{}' ended with exit code {}:\n{}", command, filtered.exit_code, filtered.output));
+  }
+  return filtered.output;
+}
+
+/// The picture that a command draws: ./learn trace … or ./learn numerics …, without its --svg.
 std::string figure_of(const Place& place, const std::string& command) {
-  if (!command.starts_with("./learn trace "))
-    throw std::runtime_error("a figure is drawn by ./learn trace …, not by '" + command + "'.");
+  if (!command.starts_with("./learn trace ") && !command.starts_with("./learn numerics "))
+    throw std::runtime_error("a figure is drawn by ./learn trace … or ./learn numerics …, not by '" + command + "'.");
   const fs::path drawn = place.build / "figure.svg";
   fs::remove(drawn);
-  output_of(place, fmt::format("{} --svg '{}'", command, drawn.string()));
+  printed_by(place, fmt::format("{} --svg '{}'", command, drawn.string()));
   return read_text(drawn);
 }
 
@@ -120,18 +144,27 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
         .output = [&](const std::string& command) { return output_of(place, command); },
         .table =
             [&](const std::string& name) {
-              const std::string results = "results ";
               if (name == "chapters") return table_of_chapters(course);
-              if (name.starts_with(results)) {
-                return results_table(read_text(place.root / "docs/results" / (name.substr(results.size()) + ".json")));
-              }
-              throw std::runtime_error(
-                  "there is no table '" + name +
-                  "'; the tables are 'chapters' and 'results CARD/NAME', for docs/results/CARD/NAME.json.");
+              if (name == "reports not yet") return not_yet_table(testing::data_table("reports.csv"));
+              std::istringstream words(name);
+              std::string kind, result;
+              words >> kind;
+              std::vector<std::string> jsons;
+              while (words >> result) jsons.push_back(read_text(place.root / "docs/results" / (result + ".json")));
+              if (kind == "results" && jsons.size() == 1) return results_table(jsons.front());
+              if (kind == "fractions" && !jsons.empty()) return fractions_table(jsons);
+              throw std::runtime_error("there is no table '" + name +
+                                       "'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME' and "
+                                       "'fractions CARD/NAME CARD/NAME …', for "
+                                       "docs/results/CARD/NAME.json.");
             },
         .figure =
             [&](const std::string& command, const std::string& image) {
               texts[(file.parent_path() / image).lexically_normal()] = figure_of(place, command);
+            },
+        .data =
+            [&](const std::string& command, const std::string& data) {
+              texts[(file.parent_path() / data).lexically_normal()] = output_of(place, command);
             },
     };
     texts[file] = filled_document(read_text(entry->path()), file.string(), sources);
@@ -139,7 +172,7 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
   return texts;
 }
 
-std::string contract_document(const Place& place, const std::vector<Chapter>& course) {
+std::vector<TestList> test_lists(const Place& place, const std::vector<Chapter>& course) {
   std::vector<TestList> lists;
   for (const Chapter& chapter : course) {
     const std::string program = chapter.name + "_test";
@@ -148,7 +181,7 @@ std::string contract_document(const Place& place, const std::vector<Chapter>& co
       throw std::runtime_error(fmt::format("{} does not list its tests:\n{}", program, listed.output));
     lists.push_back({program, listed.output});
   }
-  return contract_page(read_text(place.root / "common/testing/contract.txt"), lists);
+  return lists;
 }
 
 }  // namespace
@@ -175,7 +208,9 @@ ExitCode sync_files(const Place& place, const SyncOptions& options) {
   deliver(complete_solutions);
   if (options.exercises) deliver(stubs(complete_solutions));
   Texts pages = documents(place, course);
-  pages["docs/contract.md"] = contract_document(place, course);
+  const std::vector<TestList> tests = test_lists(place, course);
+  pages["docs/contract.md"] = contract_page(read_text(place.root / "common/testing/contract.txt"), tests);
+  pages["docs/reports.md"] = reports_page(testing::data_table("reports.csv"), tests);
   deliver(pages);
 
   if (options.check && stale) {

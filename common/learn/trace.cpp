@@ -35,7 +35,7 @@ std::vector<Stage> find_stages(const Chapter& chapter, const std::string& name) 
 
 ExitCode trace(const Place& place, const TraceOptions& options) {
   const std::vector<Stage> stages = find_stages(find_chapter(chapters(place.root), options.chapter), options.kernel);
-  const testing::LayerNormCase input = testing::make_case(rows, cols, testing::Data::centred, seed);
+  const testing::NormCase input = testing::make_case(rows, cols, testing::Data::centred, seed);
   const simt::TraceScope scope({.requests = options.requests});
   {
     const simt::LaunchWindow traced_block(scope.options().block, 1);

@@ -101,9 +101,9 @@ std::vector<Data> all_data() {
           Data::offset_1000, Data::offset_10000, Data::constant, Data::zero,          Data::one_off};
 }
 
-LayerNormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::uint64_t seed) {
+NormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::uint64_t seed) {
   Random random(seed);
-  LayerNormCase result;
+  NormCase result;
   result.name =
       std::to_string(rows) + "×" + std::to_string(cols) + " " + testing::name(data) + ", seed " + std::to_string(seed);
   result.rows = rows;
@@ -125,13 +125,13 @@ std::vector<float> random_bits(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-std::vector<LayerNormCase> standard_cases() {
+std::vector<NormCase> standard_cases() {
   // Widths around the warp (32), the block (256, 1024) and the vector (4); heights around a block of rows.
   const std::pair<std::int64_t, std::int64_t> shapes[] = {
       {1, 1},    {3, 2},    {5, 3},    {2, 4},    {7, 5},    {3, 31},  {4, 32},  {3, 33},
       {2, 64},   {2, 100},  {2, 127},  {2, 129},  {3, 255},  {3, 256}, {3, 257}, {2, 768},
       {1, 1000}, {1, 1023}, {2, 1024}, {1, 1025}, {1, 4096}, {257, 6}};
-  std::vector<LayerNormCase> cases;
+  std::vector<NormCase> cases;
   std::uint64_t seed = 1;
   for (const auto& [rows, cols] : shapes) {
     for (const Data data : all_data()) cases.push_back(make_case(rows, cols, data, seed++));
@@ -139,12 +139,12 @@ std::vector<LayerNormCase> standard_cases() {
   return cases;
 }
 
-std::vector<LayerNormCase> published_cases() {
-  std::vector<LayerNormCase> cases;
+std::vector<NormCase> published_cases() {
+  std::vector<NormCase> cases;
   std::uint64_t seed = 1;
   for (const auto& record : data_table("published_cases.csv")) {
     Random random(seed++);
-    LayerNormCase input;
+    NormCase input;
     input.name = record.at("id");
     input.rows = static_cast<std::int64_t>(number(record.at("rows")));
     input.cols = static_cast<std::int64_t>(number(record.at("cols")));
@@ -158,11 +158,11 @@ std::vector<LayerNormCase> published_cases() {
   return cases;
 }
 
-std::vector<LayerNormCase> trap_cases() {
-  std::vector<LayerNormCase> cases;
+std::vector<NormCase> trap_cases() {
+  std::vector<NormCase> cases;
   Random unused(0);
   for (const auto& record : data_table("traps.csv")) {
-    LayerNormCase input;
+    NormCase input;
     input.name = record.at("name");
     input.rows = 1;
     input.cols = static_cast<std::int64_t>(number(record.at("n")));

@@ -7,7 +7,7 @@
 
 namespace testing {
 
-struct LayerNormCase {
+struct NormCase {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -36,18 +36,18 @@ enum class Data {
 const char* name(Data data);
 std::vector<Data> all_data();
 
-LayerNormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::uint64_t seed);
+NormCase make_case(std::int64_t rows, std::int64_t cols, Data data, std::uint64_t seed);
 
 /// Bit patterns, not numbers: a copy must keep −0, denormals and the payload of a NaN.
 std::vector<float> random_bits(std::int64_t count, std::uint64_t seed);
 
 /// The default grid for a kernel: enough shapes to meet every tail and block boundary, every kind of data, random gamma
 /// and beta.
-std::vector<LayerNormCase> standard_cases();
+std::vector<NormCase> standard_cases();
 /// Rows from public bug reports, literal or rebuilt from their description: data/published_cases.csv.
-std::vector<LayerNormCase> published_cases();
+std::vector<NormCase> published_cases();
 /// Short rows on which every order of E[x²]−E[x]² is negative or wrong by more than 10×: data/traps.csv. They must
 /// convict a cancelling kernel.
-std::vector<LayerNormCase> trap_cases();
+std::vector<NormCase> trap_cases();
 
 }  // namespace testing

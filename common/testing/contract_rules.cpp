@@ -2,6 +2,7 @@
 
 #include <host/device_buffer.h>
 #include <host/launch_window.h>
+#include <testing/large_launch.h>
 #include <testing/run.h>
 
 #include <algorithm>
@@ -22,76 +23,16 @@ constexpr double u = 0x1p-24;
 constexpr std::int64_t widths[] = {1,  2,   3,   4,   5,   7,   8,   15,  16,  17,  31,   32,   33,   63,  64,
                                    65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025};
 
-/// Collects the violations of one rule.
-class Report {
-public:
-  void require(bool kept, const std::string& sentence) {
-    if (!kept) violations_.push_back(sentence);
-  }
-  /// Runs one step of the rule; what it throws is a violation, except that this machine cannot test it.
-  void step(const std::string& what, const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const NotTested&) {
-      throw;
-    } catch (const std::exception& error) {
-      violations_.push_back(what + ": " + error.what());
-    }
-  }
-  /// The two hold the same bits.
-  void require_same(const std::string& what, std::span<const float> got, std::span<const float> expected,
-                    std::int64_t cols) {
-    if (same_bits(got, expected)) return;
-    std::string sentence = what + ": the bits differ";
-    for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
-      if (same_bits(got.subspan(i, 1), expected.subspan(i, 1))) continue;
-      const auto index = static_cast<std::int64_t>(i);
-      sentence += ", first in row " + std::to_string(index / cols) + ", column " + std::to_string(index % cols) + ": " +
-                  std::to_string(got[i]) + " and not " + std::to_string(expected[i]);
-      break;
-    }
-    violations_.push_back(sentence);
-  }
-  void require_same(const std::string& what, const LayerNormResult& got, const LayerNormResult& expected,
-                    std::int64_t cols) {
-    require_same(what + ", y", got.y, expected.y, cols);
-    require_same(what + ", mean", got.mean, expected.mean, 1);
-    require_same(what + ", rstd", got.rstd, expected.rstd, 1);
-  }
-  void require_no_pending_error() {
-    const cudaError_t error = cudaGetLastError();
-    require(error == cudaSuccess, std::string("the launcher left a CUDA error pending: ") + cudaGetErrorName(error));
-  }
-  /// The launcher refuses these arguments with a message in which each of the parts occurs.
-  void require_refused(const std::string& what, const std::function<void()>& call,
-                       const std::vector<std::string>& parts) {
-    try {
-      call();
-      violations_.push_back(what + " was accepted; the launcher must throw std::invalid_argument");
-    } catch (const std::invalid_argument& error) {
-      const std::string message = error.what();
-      const std::string told = what + ": the message '" + message + "' does not say ";
-      for (const std::string& part : parts) require(message.find(part) != std::string::npos, told + part);
-    } catch (const std::exception& error) {
-      violations_.push_back(what + ": the launcher must throw std::invalid_argument, but it threw: " + error.what());
-    }
-  }
-  Violations take() { return std::move(violations_); }
-
-private:
-  Violations violations_;
-};
-
 bool all_poison(const DeviceBuffer<float>& buffer) {
   const std::vector<float> values = buffer.download();
   return std::all_of(values.begin(), values.end(), DeviceBuffer<float>::is_poison);
 }
 
-std::string shape(const LayerNormCase& input) { return std::to_string(input.rows) + "×" + std::to_string(input.cols); }
+std::string shape(const NormCase& input) { return std::to_string(input.rows) + "×" + std::to_string(input.cols); }
 
 /// The rows [first, first + count) of a case, as a case of their own.
-LayerNormCase rows_of(const LayerNormCase& input, std::int64_t first, std::int64_t count) {
-  LayerNormCase part = input;
+NormCase rows_of(const NormCase& input, std::int64_t first, std::int64_t count) {
+  NormCase part = input;
   part.rows = count;
   part.x.assign(input.x.begin() + first * input.cols, input.x.begin() + (first + count) * input.cols);
   return part;
@@ -99,29 +40,26 @@ LayerNormCase rows_of(const LayerNormCase& input, std::int64_t first, std::int64
 std::span<const float> row_of(const std::vector<float>& matrix, std::int64_t row, std::int64_t cols) {
   return std::span(matrix).subspan(static_cast<std::size_t>(row * cols), static_cast<std::size_t>(cols));
 }
-LayerNormResult rows_of(const LayerNormResult& result, std::int64_t row, std::int64_t cols) {
+NormResult rows_of(const NormResult& result, std::int64_t row, std::int64_t cols) {
   const auto values = row_of(result.y, row, cols);
   const auto r = static_cast<std::size_t>(row);
-  return {{values.begin(), values.end()}, {result.mean[r]}, {result.rstd[r]}};
+  const auto statistic = [r](const std::vector<float>& of) {  // RMSNorm has no mean
+    return of.empty() ? of : std::vector<float>{of[r]};
+  };
+  return {{values.begin(), values.end()}, statistic(result.mean), statistic(result.rstd)};
 }
 
-/// A buffer that no kernel will touch as a whole. Throws NotTested where this GPU has too little memory for it.
-DeviceBuffer<float> large_buffer(const char* name, std::int64_t count) {
-  try {
-    return DeviceBuffer<float>::untouched(name, count);
-  } catch (const CudaError& error) {
-    if (error.code() != cudaErrorMemoryAllocation) throw;
-    throw NotTested(error.what());
-  }
+/// What the kernel wrote of mean: nothing if it is RMSNorm's.
+std::vector<float> mean_of(const NormContract& kernel, const DeviceBuffer<float>& buffer, std::int64_t first,
+                           std::int64_t count) {
+  return kernel.launcher.norm() == Norm::rms_norm ? std::vector<float>() : buffer.download(first, count);
 }
-
-constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-// LayerNorm
+// LayerNorm and RMSNorm
 
-Violations no_rows(const LayerNormContract& kernel) {
+Violations no_rows(const NormContract& kernel) {
   Report report;
   DeviceBuffer<float> x("x", 4), y("y", 4), mean("mean", 1), rstd("rstd", 1);
   LayerNormArgs args;
@@ -140,7 +78,7 @@ Violations no_rows(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations bad_arguments(const LayerNormContract& kernel) {
+Violations bad_arguments(const NormContract& kernel) {
   Report report;
   const std::vector<float> values(8, 1.0f);
   const DeviceBuffer<float> x("x", values), y("y", 8), mean("mean", 2), rstd("rstd", 2);
@@ -178,20 +116,20 @@ Violations bad_arguments(const LayerNormContract& kernel) {
 }
 
 namespace {
-void require_within_bound(Report& report, const LayerNormContract& kernel, const LayerNormCase& input) {
+void require_within_bound(Report& report, const NormContract& kernel, const NormCase& input) {
   report.step(input.name, [&] {
-    const LayerNormVerdict verdict = judge(kernel.launcher, input, kernel.summation(input.cols));
+    const NormVerdict verdict = judge(kernel.launcher, input, kernel.summation(input.cols));
     report.require(verdict.passed(), verdict.text());
   });
 }
 }  // namespace
 
-Violations gamma_or_beta_null(const LayerNormContract& kernel) {
+Violations gamma_or_beta_null(const NormContract& kernel) {
   Report report;
   for (const std::int64_t cols : {37, 1024}) {
     for (const bool has_gamma : {true, false}) {
       for (const bool has_beta : {true, false}) {
-        LayerNormCase input = make_case(3, cols, Data::centred, 11);
+        NormCase input = make_case(3, cols, Data::centred, 11);
         if (!has_gamma) input.gamma.clear();
         if (!has_beta) input.beta.clear();
         input.name += std::string(has_gamma ? "" : ", γ null") + (has_beta ? "" : ", β null");
@@ -202,15 +140,15 @@ Violations gamma_or_beta_null(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations mean_or_rstd_null(const LayerNormContract& kernel) {
+Violations mean_or_rstd_null(const NormContract& kernel) {
   Report report;
-  const LayerNormCase input = make_case(3, 100, Data::offset_10, 12);
-  const LayerNormResult both = run(kernel.launcher, input);
+  const NormCase input = make_case(3, 100, Data::offset_10, 12);
+  const NormResult both = run(kernel.launcher, input);
   for (const bool has_mean : {true, false}) {
     for (const bool has_rstd : {true, false}) {
       const std::string what = std::string(has_mean ? "" : "mean null ") + (has_rstd ? "" : "rstd null ");
       report.step(what, [&] {
-        const LayerNormResult result = run(kernel.launcher, input, {.mean = has_mean, .rstd = has_rstd});
+        const NormResult result = run(kernel.launcher, input, {.mean = has_mean, .rstd = has_rstd});
         report.require_same(what + "y", result.y, both.y, input.cols);
         if (has_mean) report.require_same(what + "mean", result.mean, both.mean, 1);
         if (has_rstd) report.require_same(what + "rstd", result.rstd, both.rstd, 1);
@@ -220,10 +158,10 @@ Violations mean_or_rstd_null(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations overlap(const LayerNormContract& kernel) {
+Violations overlap(const NormContract& kernel) {
   Report report;
-  const LayerNormCase input = make_case(4, 8, Data::offset_10, 13);
-  const LayerNormResult expected = run(kernel.launcher, input);
+  const NormCase input = make_case(4, 8, Data::offset_10, 13);
+  const NormResult expected = run(kernel.launcher, input);
 
   // One buffer in which everything is a neighbour and nothing overlaps: x | y | gamma | beta | mean | rstd.
   DeviceBuffer<float> memory("x, y, gamma, beta, mean and rstd", 88);
@@ -242,8 +180,9 @@ Violations overlap(const LayerNormContract& kernel) {
   report.step("y right behind x", [&] {
     kernel.launcher(good, nullptr);
     check_cuda(cudaDeviceSynchronize(), "the kernel");
-    report.require_same("y right behind x", {memory.download(32, 32), memory.download(80, 4), memory.download(84, 4)},
-                        expected, input.cols);
+    report.require_same("y right behind x",
+                        {memory.download(32, 32), mean_of(kernel, memory, 80, 4), memory.download(84, 4)}, expected,
+                        input.cols);
   });
   const std::vector<float> before = memory.download();
 
@@ -258,22 +197,24 @@ Violations overlap(const LayerNormContract& kernel) {
   refused("y = x + 31", [](LayerNormArgs& args) { args.y = const_cast<float*>(args.x) + 31; }, {"y is", "overlap x"});
   refused("x = y + 1", [](LayerNormArgs& args) { args.x = args.y + 1; }, {"y is", "overlap x"});
   refused("gamma in y", [](LayerNormArgs& args) { args.gamma = args.y + 24; }, {"y is", "overlap gamma"});
-  refused("beta in y", [](LayerNormArgs& args) { args.beta = args.y; }, {"y is", "overlap beta"});
-  refused("mean in x", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.x) + 31; },
-          {"mean is", "overlap x"});
-  refused("mean in y", [](LayerNormArgs& args) { args.mean = args.y; }, {"mean is", "overlap y"});
-  refused("mean in gamma", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.gamma) + 7; },
-          {"mean is", "overlap gamma"});
-  refused("mean in beta", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.beta); },
-          {"mean is", "overlap beta"});
   refused("rstd in x", [](LayerNormArgs& args) { args.rstd = const_cast<float*>(args.x); }, {"rstd is", "overlap x"});
   refused("rstd in y", [](LayerNormArgs& args) { args.rstd = args.y + 29; }, {"rstd is", "overlap y"});
   refused("rstd in gamma", [](LayerNormArgs& args) { args.rstd = const_cast<float*>(args.gamma); },
           {"rstd is", "overlap gamma"});
-  refused("rstd in beta", [](LayerNormArgs& args) { args.rstd = const_cast<float*>(args.beta); },
-          {"rstd is", "overlap beta"});
-  refused("rstd = mean", [](LayerNormArgs& args) { args.rstd = args.mean; }, {"rstd is", "overlap mean"});
-  refused("rstd = mean + 3", [](LayerNormArgs& args) { args.rstd = args.mean + 3; }, {"rstd is", "overlap mean"});
+  if (kernel.launcher.norm() == Norm::layer_norm) {
+    refused("beta in y", [](LayerNormArgs& args) { args.beta = args.y; }, {"y is", "overlap beta"});
+    refused("mean in x", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.x) + 31; },
+            {"mean is", "overlap x"});
+    refused("mean in y", [](LayerNormArgs& args) { args.mean = args.y; }, {"mean is", "overlap y"});
+    refused("mean in gamma", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.gamma) + 7; },
+            {"mean is", "overlap gamma"});
+    refused("mean in beta", [](LayerNormArgs& args) { args.mean = const_cast<float*>(args.beta); },
+            {"mean is", "overlap beta"});
+    refused("rstd in beta", [](LayerNormArgs& args) { args.rstd = const_cast<float*>(args.beta); },
+            {"rstd is", "overlap beta"});
+    refused("rstd = mean", [](LayerNormArgs& args) { args.rstd = args.mean; }, {"rstd is", "overlap mean"});
+    refused("rstd = mean + 3", [](LayerNormArgs& args) { args.rstd = args.mean + 3; }, {"rstd is", "overlap mean"});
+  }
   if (kernel.in_place == InPlace::refused) {
     refused("y = x", [](LayerNormArgs& args) { args.y = const_cast<float*>(args.x); }, {"y is", "overlap x"});
   }
@@ -282,7 +223,7 @@ Violations overlap(const LayerNormContract& kernel) {
 
   if (kernel.in_place == InPlace::allowed) {
     for (const std::int64_t cols : {8, 37, 1024}) {
-      const LayerNormCase wide = make_case(3, cols, Data::offset_10, 14);
+      const NormCase wide = make_case(3, cols, Data::offset_10, 14);
       report.step("y = x", [&] {
         report.require_same("y = x on " + shape(wide), run(kernel.launcher, wide, {.in_place = true}),
                             run(kernel.launcher, wide), cols);
@@ -292,47 +233,23 @@ Violations overlap(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations large_offsets(const LayerNormContract& kernel) {
+Violations large_offsets(const NormContract& kernel) {
   Report report;
   constexpr std::int64_t limit = std::int64_t{1} << 32;  // behind it a 32-bit offset is wrong, signed or unsigned
   for (const std::int64_t cols : {std::int64_t{4096}, std::int64_t{4}}) {
-    const std::int64_t rows = limit / cols + 3;
-    const std::int64_t first_block = (rows - 3) / kernel.rows_per_block;
-    const std::int64_t first = first_block * kernel.rows_per_block;
-    const LayerNormCase tail = make_case(rows - first, cols, Data::offset_10, 15);
-    report.step("the last rows of " + std::to_string(rows) + "×" + std::to_string(cols), [&] {
-      DeviceBuffer<float> x = large_buffer("x", rows * cols);
-      DeviceBuffer<float> y = large_buffer("y", rows * cols);
-      DeviceBuffer<float> mean = large_buffer("mean", rows);
-      DeviceBuffer<float> rstd = large_buffer("rstd", rows);
-      const DeviceBuffer<float> gamma("gamma", tail.gamma), beta("beta", tail.beta);
-      x.upload(tail.x, first * cols);
-      LayerNormArgs args;
-      args.x = x.data();
-      args.gamma = gamma.data();
-      args.beta = beta.data();
-      args.y = y.data();
-      args.mean = mean.data();
-      args.rstd = rstd.data();
-      args.rows = rows;
-      args.cols = cols;
-      {
-        const LaunchWindow window(static_cast<std::uint64_t>(first_block), to_the_end);
-        kernel.launcher(args, nullptr);
-        check_cuda(cudaDeviceSynchronize(), "the kernel");
-      }
-      report.require_same(
-          "the last rows of " + std::to_string(rows) + "×" + std::to_string(cols) + ", against the same rows alone",
-          {y.download(first * cols, tail.rows * cols), mean.download(first, tail.rows),
-           rstd.download(first, tail.rows)},
-          run(kernel.launcher, tail), cols);
-      for (const auto* buffer : {&x, &y, &mean, &rstd}) buffer->check_guards();
+    const NormCase last = make_case(3, cols, Data::offset_10, 15);
+    const std::int64_t rows = limit / cols + last.rows;
+    const std::string what = "the last rows of " + std::to_string(rows) + "×" + std::to_string(cols);
+    report.step(what, [&] {
+      report.require_same(what + ", against the same rows alone",
+                          run_last_rows(kernel.launcher, kernel.rows_per_block(cols), rows, last),
+                          run(kernel.launcher, last), cols);
     });
   }
   return report.take();
 }
 
-Violations any_cols_any_alignment(const LayerNormContract& kernel) {
+Violations any_cols_any_alignment(const NormContract& kernel) {
   Report report;
   std::vector<RunOptions> misalignments;
   for (const std::int64_t offset : {1, 2, 3}) {
@@ -341,12 +258,18 @@ Violations any_cols_any_alignment(const LayerNormContract& kernel) {
     misalignments.push_back({.gamma_offset = offset, .beta_offset = 4 - offset});
     misalignments.push_back({.x_offset = offset, .y_offset = offset, .gamma_offset = offset, .beta_offset = offset});
   }
+  const bool cancels = kernel.constant_row == ConstantRow::wrong;
+  const Data data = cancels ? Data::centred : Data::offset_10;
   for (const std::int64_t cols : widths) {
-    const LayerNormCase input = make_case(3, cols, Data::offset_10, static_cast<std::uint64_t>(cols));
+    const NormCase input = make_case(3, cols, data, static_cast<std::uint64_t>(cols));
     report.step(input.name, [&] {
-      const LayerNormResult aligned = run(kernel.launcher, input);
-      const LayerNormVerdict verdict = judge(aligned, input, kernel.summation(cols));
-      report.require(verdict.passed(), verdict.text());
+      const NormResult aligned = run(kernel.launcher, input);
+      // A few random values may lie closer to each other than to 0, and a single one always does: then the row is not
+      // centred, however it was drawn.
+      if (!cancels || cols >= 8) {
+        const NormVerdict verdict = judge(aligned, input, kernel.summation(cols), kernel.launcher.norm());
+        report.require(verdict.passed(), verdict.text());
+      }
       for (const RunOptions& options : misalignments) {
         const std::string what = shape(input) + ", x, y, γ, β moved by " + std::to_string(options.x_offset) + ", " +
                                  std::to_string(options.y_offset) + ", " + std::to_string(options.gamma_offset) + ", " +
@@ -358,32 +281,45 @@ Violations any_cols_any_alignment(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations nan_or_inf(const LayerNormContract& kernel) {
+Violations nan_or_inf(const NormContract& kernel) {
   Report report;
   const auto is_nan = [](float value) { return std::isnan(value) && !DeviceBuffer<float>::is_poison(value); };
   for (const std::int64_t cols : {5, 37, 1024}) {
-    const LayerNormCase clean = make_case(5, cols, Data::centred, 16);
-    const LayerNormResult expected = run(kernel.launcher, clean);
+    const NormCase clean = make_case(5, cols, Data::centred, 16);
+    const NormResult expected = run(kernel.launcher, clean);
     for (const std::int64_t row : {0, 2, 4}) {
       for (const float value : {nan, infinity, -infinity}) {
         for (const std::int64_t column : {std::int64_t{0}, cols / 2, cols - 1}) {
-          LayerNormCase input = clean;
+          NormCase input = clean;
           input.x[static_cast<std::size_t>(row * cols + column)] = value;
           const std::string what = shape(input) + " with " + std::to_string(value) + " in row " + std::to_string(row) +
                                    ", column " + std::to_string(column);
           report.step(what, [&] {
-            const LayerNormResult result = run(kernel.launcher, input);
+            const NormResult result = run(kernel.launcher, input);
             for (std::int64_t r = 0; r < input.rows; ++r) {
               if (r != row) {
                 report.require_same(what + ", row " + std::to_string(r), rows_of(result, r, cols),
                                     rows_of(expected, r, cols), cols);
                 continue;
               }
-              // x − mean is not finite in any column, the variance is NaN, and so is everything that follows from it.
               const auto y = row_of(result.y, r, cols);
-              const float mean = result.mean[static_cast<std::size_t>(r)];
+              if (kernel.launcher.norm() == Norm::rms_norm && std::isinf(value)) {
+                // Σx² is ∞, so rstd is 0: 0·∞ = NaN in the column of the ∞, and 0 in every other one.
+                for (std::int64_t c = 0; c < cols; ++c) {
+                  const float got = y[static_cast<std::size_t>(c)];
+                  report.require(c == column ? is_nan(got) : got == 0,
+                                 what + ": y in column " + std::to_string(c) + " is " + std::to_string(got) +
+                                     "; it must be " + (c == column ? "NaN" : "0"));
+                }
+                report.require(result.rstd[static_cast<std::size_t>(r)] == 0, what + ": rstd must be 0");
+                continue;
+              }
+              // Some sum is NaN, and so is everything that follows from it. LayerNorm comes here with ∞, too: x − mean
+              // is not finite in any column then.
               report.require(std::all_of(y.begin(), y.end(), is_nan), what + ": y must be NaN in all of this row");
               report.require(is_nan(result.rstd[static_cast<std::size_t>(r)]), what + ": rstd must be NaN");
+              if (result.mean.empty()) continue;  // RMSNorm
+              const float mean = result.mean[static_cast<std::size_t>(r)];
               report.require(std::isnan(value) ? is_nan(mean) : is_nan(mean) || std::isinf(mean),
                              what + ": mean is " + std::to_string(mean) + "; it must not be finite");
             }
@@ -395,18 +331,39 @@ Violations nan_or_inf(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations constant_row(const LayerNormContract& kernel) {
+namespace {
+/// To RMSNorm a constant row is one like any other: y = γ·c/√(c² + eps). Where c is 0 the bound is 0, so y must be
+/// exactly 0, and with eps = 0 it must be 0·∞ = NaN.
+Violations rms_norm_of_constant_row(const NormContract& kernel) {
+  Report report;
+  for (const std::int64_t cols : {1, 2, 3, 7, 32, 33, 256, 257, 1000, 1024}) {
+    for (const float constant : {0.0f, 1.0f, -3.0f, 0.1f, -1000.001f}) {
+      for (const float eps : {1e-5f, 0.0f}) {
+        NormCase input = make_case(2, cols, Data::zero, 17);
+        std::fill(input.x.begin(), input.x.end(), constant);
+        input.eps = eps;
+        input.name = shape(input) + ", all " + std::to_string(constant) + ", eps " + std::to_string(eps);
+        require_within_bound(report, kernel, input);
+      }
+    }
+  }
+  return report.take();
+}
+}  // namespace
+
+Violations constant_row(const NormContract& kernel) {
+  if (kernel.launcher.norm() == Norm::rms_norm) return rms_norm_of_constant_row(kernel);
   Report report;
   // Small integers: every partial sum is an integer below 2²⁴, so Σx is exact, and so is Σx/n.
   std::vector<float> constants = {0, 1, -3, 100};
   if (kernel.constant_row == ConstantRow::exact) constants.insert(constants.end(), {0.1f, 123.4f, -1000.001f, 1e20f});
   for (const std::int64_t cols : {1, 2, 3, 7, 32, 33, 256, 257, 1000, 1024}) {
     for (const float constant : constants) {
-      LayerNormCase input = make_case(2, cols, Data::zero, 17);
+      NormCase input = make_case(2, cols, Data::zero, 17);
       std::fill(input.x.begin(), input.x.end(), constant);
       const std::string what = shape(input) + ", all " + std::to_string(constant);
       report.step(what, [&] {
-        const LayerNormResult result = run(kernel.launcher, input);
+        const NormResult result = run(kernel.launcher, input);
         const double rstd = 1 / std::sqrt(static_cast<double>(input.eps));
         for (std::size_t i = 0; i < result.y.size(); ++i) {
           const float beta = input.beta[i % static_cast<std::size_t>(cols)];
@@ -421,7 +378,7 @@ Violations constant_row(const LayerNormContract& kernel) {
               what + ": rstd is " + std::to_string(result.rstd[r]) + ", but 1/√eps is " + std::to_string(rstd));
         }
         input.eps = 0;
-        const LayerNormResult without_eps = run(kernel.launcher, input);
+        const NormResult without_eps = run(kernel.launcher, input);
         report.require(std::all_of(without_eps.y.begin(), without_eps.y.end(), [](float y) { return std::isnan(y); }) &&
                            !std::any_of(without_eps.y.begin(), without_eps.y.end(), DeviceBuffer<float>::is_poison),
                        what + ", eps = 0: y must be 0·∞ = NaN");
@@ -430,19 +387,19 @@ Violations constant_row(const LayerNormContract& kernel) {
             what + ", eps = 0: rstd must be ∞");
       });
     }
-    const LayerNormCase other = make_case(2, cols, Data::constant, 18);
-    for (const LayerNormCase& input : judgeable({other}, kernel.summation).judged) {
+    const NormCase other = make_case(2, cols, Data::constant, 18);
+    for (const NormCase& input : judgeable({other}, kernel.summation).judged) {
       require_within_bound(report, kernel, input);
     }
   }
   return report.take();
 }
 
-Violations many_columns(const LayerNormContract& kernel) {
+Violations many_columns(const NormContract& kernel) {
   Report report;
   // Zeros and then ±1 … ±8. Every sum over the zeros is exact, in any order, so the bound is that of 16 elements. A
   // count kept in binary32 sticks at 2²⁴, where adding 1 does nothing: it would make the variance half as large again.
-  LayerNormCase input;
+  NormCase input;
   input.rows = 1;
   input.cols = 3 * (std::int64_t{1} << 23);
   input.x.assign(static_cast<std::size_t>(input.cols), 0.0f);
@@ -456,7 +413,7 @@ Violations many_columns(const LayerNormContract& kernel) {
   }
   const double rstd = 1 / std::sqrt(squares / static_cast<double>(input.cols) + static_cast<double>(input.eps));
   report.step("one row of " + std::to_string(input.cols) + " columns", [&] {
-    const LayerNormResult result = run(kernel.launcher, input);
+    const NormResult result = run(kernel.launcher, input);
     std::int64_t bad = 0;
     std::size_t first_bad = 0;
     for (std::size_t c = 0; c < result.y.size(); ++c) {
@@ -475,10 +432,10 @@ Violations many_columns(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations same_bits_again(const LayerNormContract& kernel) {
+Violations same_bits_again(const NormContract& kernel) {
   Report report;
   for (const std::int64_t cols : {37, 1000, 1024}) {
-    const LayerNormCase input = make_case(5, cols, Data::offset_1000, 19);
+    const NormCase input = make_case(5, cols, Data::offset_1000, 19);
     report.step(input.name, [&] {
       report.require_same(input.name + ", run again", run(kernel.launcher, input), run(kernel.launcher, input), cols);
     });
@@ -486,13 +443,13 @@ Violations same_bits_again(const LayerNormContract& kernel) {
   return report.take();
 }
 
-Violations rows_are_independent(const LayerNormContract& kernel) {
+Violations rows_are_independent(const NormContract& kernel) {
   Report report;
   const std::pair<std::int64_t, std::int64_t> shapes[] = {{7, 37}, {5, 1024}, {300, 5}};
   for (const auto& [rows, cols] : shapes) {
-    const LayerNormCase input = make_case(rows, cols, Data::offset_100, 20);
+    const NormCase input = make_case(rows, cols, Data::offset_100, 20);
     report.step(input.name, [&, rows = rows, cols = cols] {  // clang 14 cannot capture bindings
-      const LayerNormResult together = run(kernel.launcher, input);
+      const NormResult together = run(kernel.launcher, input);
       for (const std::int64_t row : {std::int64_t{0}, std::int64_t{1}, rows / 2, rows - 2, rows - 1}) {
         const std::string what = "row " + std::to_string(row) + " of " + input.name + ", alone";
         report.require_same(what, run(kernel.launcher, rows_of(input, row, 1)), rows_of(together, row, cols), cols);
@@ -586,7 +543,7 @@ Violations large_offsets(const CopyContract& kernel) {
     const DeviceBuffer<float> y = large_buffer("y", count);
     const std::vector<float> tail = copy_values(count - first);
     x.upload(tail, first);
-    const LaunchWindow window(static_cast<std::uint64_t>(first_block), to_the_end);
+    const LaunchWindow last_blocks(static_cast<std::uint64_t>(first_block), to_the_end);
     kernel.launcher({.x = x.data(), .y = y.data(), .count = count}, nullptr);
     check_cuda(cudaDeviceSynchronize(), "the copy");
     report.require_same("the end of 2³² + 7 elements", y.download(first, count - first), tail, count);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace testing {
 namespace {
@@ -29,18 +30,21 @@ Moments two_pass(std::span<const T> row) {
   return {mean, (squares - rest * rest / n) / n};
 }
 
-}  // namespace
+/// RMSNorm is LayerNorm with the mean taken as 0: its variance is then the mean of the squares.
+Moments moments_about_zero(std::span<const float> row) {
+  const double squares = pairwise_sum(0, row.size(), [&](std::size_t i) { return double{row[i]} * row[i]; });
+  return {0, squares / static_cast<double>(row.size())};
+}
 
-Moments moments(std::span<const float> row) { return two_pass(row); }
-Moments moments(std::span<const double> row) { return two_pass(row); }
-
-LayerNormReference layer_norm_reference(std::span<const float> x, std::span<const float> gamma,
-                                        std::span<const float> beta, std::int64_t rows, std::int64_t cols, double eps) {
+/// (x − mean)·rstd·gamma + beta, with mean and variance as `of` gives them for a row.
+LayerNormReference normalised(Moments (*of)(std::span<const float>), const char* function, std::span<const float> x,
+                              std::span<const float> gamma, std::span<const float> beta, std::int64_t rows,
+                              std::int64_t cols, double eps) {
   const auto height = static_cast<std::size_t>(rows);
   const auto width = static_cast<std::size_t>(cols);
   if (x.size() != height * width || (!gamma.empty() && gamma.size() != width) ||
       (!beta.empty() && beta.size() != width)) {
-    throw std::invalid_argument("layer_norm_reference: x, gamma, beta have " + std::to_string(x.size()) + ", " +
+    throw std::invalid_argument(std::string(function) + ": x, gamma, beta have " + std::to_string(x.size()) + ", " +
                                 std::to_string(gamma.size()) + ", " + std::to_string(beta.size()) +
                                 " elements, which do not fit " + std::to_string(rows) + " rows of " +
                                 std::to_string(cols) + " columns");
@@ -49,7 +53,7 @@ LayerNormReference layer_norm_reference(std::span<const float> x, std::span<cons
   result.y.reserve(x.size());
   for (std::size_t r = 0; r < height; ++r) {
     const std::span<const float> row = x.subspan(r * width, width);
-    const auto [mean, variance] = moments(row);
+    const auto [mean, variance] = of(row);
     const double rstd = 1 / std::sqrt(variance + eps);
     for (std::size_t c = 0; c < width; ++c) {
       const double normalised = (row[c] - mean) * rstd;
@@ -60,6 +64,22 @@ LayerNormReference layer_norm_reference(std::span<const float> x, std::span<cons
     result.rstd.push_back(rstd);
   }
   return result;
+}
+
+}  // namespace
+
+Moments moments(std::span<const float> row) { return two_pass(row); }
+Moments moments(std::span<const double> row) { return two_pass(row); }
+
+LayerNormReference layer_norm_reference(std::span<const float> x, std::span<const float> gamma,
+                                        std::span<const float> beta, std::int64_t rows, std::int64_t cols, double eps) {
+  return normalised(moments, "layer_norm_reference", x, gamma, beta, rows, cols, eps);
+}
+
+RmsNormReference rms_norm_reference(std::span<const float> x, std::span<const float> gamma, std::int64_t rows,
+                                    std::int64_t cols, double eps) {
+  LayerNormReference about_zero = normalised(moments_about_zero, "rms_norm_reference", x, gamma, {}, rows, cols, eps);
+  return {std::move(about_zero.y), std::move(about_zero.variance), std::move(about_zero.rstd)};
 }
 
 }  // namespace testing

@@ -1,4 +1,4 @@
-/// LayerNorm in double precision on the host: the truth that every kernel of the course is judged against.
+/// LayerNorm and RMSNorm in double precision on the host: the truth that every kernel of the course is judged against.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,15 @@ struct LayerNormReference {
 /// x [rows][cols]; gamma, beta [cols] or empty (1 and 0).
 LayerNormReference layer_norm_reference(std::span<const float> x, std::span<const float> gamma,
                                         std::span<const float> beta, std::int64_t rows, std::int64_t cols, double eps);
+
+struct RmsNormReference {
+  std::vector<double> y;            // [rows][cols]
+  std::vector<double> mean_square;  // [rows] Σx²/cols
+  std::vector<double> rstd;         // [rows]
+};
+
+/// x [rows][cols]; gamma [cols] or empty (1).
+RmsNormReference rms_norm_reference(std::span<const float> x, std::span<const float> gamma, std::int64_t rows,
+                                    std::int64_t cols, double eps);
 
 }  // namespace testing

@@ -44,7 +44,8 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   });
 }
 
-LayerNormResult run(LayerNormLauncher launcher, const LayerNormCase& input, RunOptions options) {
+NormResult run(NormLauncher launcher, const NormCase& input, RunOptions options) {
+  if (launcher.norm() == Norm::rms_norm) options.mean = false;
   std::optional<Input> x;  // absent where y is written over x
   if (!options.in_place) x.emplace("x", input.x, options.x_offset);
   const std::optional<Input> gamma = optional_input("gamma", input.gamma, options.gamma_offset);
@@ -75,9 +76,9 @@ LayerNormResult run(LayerNormLauncher launcher, const LayerNormCase& input, RunO
           options.rstd ? rstd.download() : std::vector<float>()};
 }
 
-double LayerNormVerdict::ratio() const { return std::max({y.ratio, mean.ratio, rstd.ratio}); }
+double NormVerdict::ratio() const { return std::max({y.ratio, mean.ratio, rstd.ratio}); }
 
-std::string LayerNormVerdict::text() const {
+std::string NormVerdict::text() const {
   std::string text = name + (passed() ? ": within the bound" : ": outside the bound");
   for (const Comparison* comparison : {&y, &mean, &rstd}) {
     if (!comparison->passed()) text += "\n" + comparison->text();
@@ -86,21 +87,29 @@ std::string LayerNormVerdict::text() const {
   return text;
 }
 
-LayerNormVerdict judge(const LayerNormResult& result, const LayerNormCase& input, Summation summation) {
+NormVerdict judge(const NormResult& result, const NormCase& input, Summation summation, Norm norm) {
+  NormVerdict verdict;
+  verdict.name = input.name;
+  const auto judge_y_and_rstd = [&](const auto& reference, const auto& tolerance) {
+    verdict.y = compare("y", result.y, reference.y, tolerance.y, input.cols);
+    verdict.digits = correct_digits(result.y, reference.y, input.cols);
+    if (!result.rstd.empty()) verdict.rstd = compare("rstd", result.rstd, reference.rstd, tolerance.rstd, 1);
+  };
+  if (norm == Norm::rms_norm) {
+    const RmsNormReference reference = rms_norm_reference(input.x, input.gamma, input.rows, input.cols, input.eps);
+    judge_y_and_rstd(reference, rms_norm_tolerance(input, reference, summation));
+    return verdict;
+  }
   const LayerNormReference reference =
       layer_norm_reference(input.x, input.gamma, input.beta, input.rows, input.cols, input.eps);
   const LayerNormTolerance tolerance = layer_norm_tolerance(input, reference, summation);
-  LayerNormVerdict verdict;
-  verdict.name = input.name;
-  verdict.y = compare("y", result.y, reference.y, tolerance.y, input.cols);
+  judge_y_and_rstd(reference, tolerance);
   if (!result.mean.empty()) verdict.mean = compare("mean", result.mean, reference.mean, tolerance.mean, 1);
-  if (!result.rstd.empty()) verdict.rstd = compare("rstd", result.rstd, reference.rstd, tolerance.rstd, 1);
   return verdict;
 }
 
-LayerNormVerdict judge(LayerNormLauncher launcher, const LayerNormCase& input, Summation summation,
-                       RunOptions options) {
-  return judge(run(launcher, input, options), input, summation);
+NormVerdict judge(NormLauncher launcher, const NormCase& input, Summation summation, RunOptions options) {
+  return judge(run(launcher, input, options), input, summation, launcher.norm());
 }
 
 }  // namespace testing

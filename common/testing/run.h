@@ -1,7 +1,7 @@
 /// Runs a launcher on a case the way every test does: named buffers, poisoned outputs, guards checked afterwards.
 #pragma once
 
-#include <host/layer_norm.h>
+#include <host/norm_launcher.h>
 #include <testing/cases.h>
 #include <testing/compare.h>
 #include <testing/tolerance.h>
@@ -13,9 +13,9 @@
 
 namespace testing {
 
-struct LayerNormResult {
+struct NormResult {
   std::vector<float> y;     // [rows][cols]
-  std::vector<float> mean;  // [rows], or empty if it was not asked for
+  std::vector<float> mean;  // [rows], or empty if it was not asked for; RMSNorm has none
   std::vector<float> rstd;  // [rows], or empty if it was not asked for
 };
 
@@ -30,17 +30,18 @@ struct RunOptions {
   std::int64_t beta_offset = 0;   // the same
 };
 
-/// Throws std::runtime_error if a kernel wrote outside a buffer or to an input; whatever the launcher throws passes
-/// through.
-LayerNormResult run(LayerNormLauncher launcher, const LayerNormCase& input, RunOptions options = {});
+/// RMSNorm is run on the case without its beta. Throws std::runtime_error if a kernel wrote outside a buffer or to an
+/// input; whatever the launcher throws passes through.
+NormResult run(NormLauncher launcher, const NormCase& input, RunOptions options = {});
 
 /// Whether both hold the same floats, bit for bit: NaN equals the same NaN, and −0 is not 0.
 bool same_bits(std::span<const float> a, std::span<const float> b);
 
 /// The verdict on y, mean and rstd together.
-struct LayerNormVerdict {
+struct NormVerdict {
   std::string name;  // of the case
   Comparison y, mean, rstd;
+  double digits = 0;  // correct_digits() of y
   bool passed() const { return y.passed() && mean.passed() && rstd.passed(); }
   double ratio() const;      // largest error/bound of the three
   std::string text() const;  // case name, then each comparison that failed
@@ -48,9 +49,8 @@ struct LayerNormVerdict {
 
 /// Judges a result against the double-precision reference. Throws std::invalid_argument if the case has a row that says
 /// nothing about a kernel that sums in this way: judgeable() takes such rows out.
-LayerNormVerdict judge(const LayerNormResult& result, const LayerNormCase& input, Summation summation);
+NormVerdict judge(const NormResult& result, const NormCase& input, Summation summation, Norm norm = Norm::layer_norm);
 /// Runs the launcher and judges what it gave.
-LayerNormVerdict judge(LayerNormLauncher launcher, const LayerNormCase& input, Summation summation,
-                       RunOptions options = {});
+NormVerdict judge(NormLauncher launcher, const NormCase& input, Summation summation, RunOptions options = {});
 
 }  // namespace testing

@@ -11,6 +11,12 @@ namespace {
 
 constexpr double u = 0x1p-24;
 
+/// D = m + ⌈log₂T⌉: the roundings on the longest way into a sum.
+double longest_chain(Summation summation) {
+  const int tree_levels = std::bit_width(static_cast<std::uint64_t>(summation.threads) - 1);  // ⌈log₂T⌉
+  return static_cast<double>(summation.serial) + tree_levels;
+}
+
 double bound_at_the_mean(double kappa, Summation summation) {
   const double d = static_cast<double>(std::max<std::int64_t>(4, summation.serial)) + 8;
   return d * kappa * u;
@@ -28,7 +34,7 @@ double variance_bound(double mean, double variance, double d) {
   return std::max(welford, two_pass);
 }
 
-std::string why_refused(const LayerNormCase& input, std::int64_t row, double kappa, Summation summation) {
+std::string why_refused(const NormCase& input, std::int64_t row, double kappa, Summation summation) {
   char numbers[160];
   std::snprintf(numbers, sizeof numbers,
                 "the bound allows %.2g in x̂, more than %.1g, as κ = %.2g and each thread adds up %lld elements",
@@ -45,10 +51,9 @@ bool says_nothing(double kappa, Summation summation) {
 
 Summation thread_per_row(std::int64_t cols) { return {cols, 1}; }
 
-LayerNormTolerance layer_norm_tolerance(const LayerNormCase& input, const LayerNormReference& reference,
+LayerNormTolerance layer_norm_tolerance(const NormCase& input, const LayerNormReference& reference,
                                         Summation summation) {
-  const double tree_levels = std::bit_width(static_cast<std::uint64_t>(summation.threads) - 1);  // ⌈log₂T⌉
-  const double d = static_cast<double>(summation.serial) + tree_levels;
+  const double d = longest_chain(summation);
   const auto cols = static_cast<std::size_t>(input.cols);
   const auto rows = static_cast<std::size_t>(input.rows);
   const double eps = input.eps;
@@ -87,11 +92,35 @@ LayerNormTolerance layer_norm_tolerance(const LayerNormCase& input, const LayerN
   return result;
 }
 
-Selection judgeable(const std::vector<LayerNormCase>& cases, SummationOf summation) {
+RmsNormTolerance rms_norm_tolerance(const NormCase& input, const RmsNormReference& reference, Summation summation) {
+  const double d = longest_chain(summation);
+  const auto cols = static_cast<std::size_t>(input.cols);
+  const double eps = input.eps;
+
+  RmsNormTolerance result;
+  result.y.reserve(reference.y.size());
+  for (std::size_t r = 0; r < reference.rstd.size(); ++r) {
+    const double mean_square = reference.mean_square[r];
+    const double rstd = reference.rstd[r];
+    if (!std::isfinite(mean_square) || !std::isfinite(rstd)) {
+      result.y.insert(result.y.end(), cols, 0.0);
+      result.rstd.push_back(0);
+      continue;
+    }
+    const double of_sum = d * u * mean_square / (2 * (mean_square + eps));
+    for (std::size_t c = 0; c < cols; ++c) {
+      result.y.push_back(std::abs(reference.y[r * cols + c]) * (of_sum + 6 * u));
+    }
+    result.rstd.push_back(rstd * (of_sum + 4 * u));
+  }
+  return result;
+}
+
+Selection judgeable(const std::vector<NormCase>& cases, SummationOf summation) {
   Selection selection;
-  for (const LayerNormCase& input : cases) {
+  for (const NormCase& input : cases) {
     const Summation kernel = summation(input.cols);
-    LayerNormCase kept = input;
+    NormCase kept = input;
     kept.rows = 0;
     kept.x.clear();
     for (std::int64_t r = 0; r < input.rows; ++r) {

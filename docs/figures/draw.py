@@ -61,11 +61,11 @@ class Figure:
 def ladder():
     """The chapters as steps that climb towards the copy. Solid: there now. Dashed: planned."""
     steps = [("01", "three pass", "x asked for", "three times", True),
-             ("02", "one pass", "a pass saved,", "some rows fail", False),
-             ("03", "Welford", "one pass", "that is safe", False),
-             ("04", "warp, block", "lanes merge", "by shuffles", False),
-             ("05", "fused", "16-byte loads,", "shapes by H", False),
-             ("06", "RMSNorm", "one state", "instead of three", False),
+             ("02", "one pass", "a pass saved,", "some rows fail", True),
+             ("03", "Welford", "one pass", "that is safe", True),
+             ("04", "warp, block", "lanes merge", "by shuffles", True),
+             ("05", "fused", "16-byte loads,", "shapes by H", True),
+             ("06", "RMSNorm", "one state", "instead of three", True),
              ("07", "backward", "dx, dγ, dβ", "without atomics", False)]
     width, rise, left, base = 112, 30, 24, 350
     figure = Figure(left * 2 + width * len(steps), 380, "The ladder of the course, from three passes to the speed of memory")
@@ -181,6 +181,235 @@ def block_tree():
     figure.write("block_tree.svg")
 
 
+def cancellation():
+    """The floats near 1 000 011, and where the two means of the worked example of chapter 02 land on them."""
+    figure = Figure(816, 310, "The floats near 1 000 011: the mean of the squares on one of them, the square of the mean on three")
+    left, step, top = 64, 86, 126  # 86 px between neighbouring floats, 0.0625 apart
+    first = 1000010.6875
+
+    def at(value):
+        return left + (value - first) / 0.0625 * step
+
+    figure.text(24, 30, "E[x²], the mean of the squares: the same float in every order", "strong")
+    figure.box(at(1000011) - 62, 46, 124, 26, "green")
+    figure.text(at(1000011), 64, "1 000 011", "small strong", "middle")
+    figure.arrow(at(1000011), 72, at(1000011), top - 12)
+    figure.line(24, top, 792, top)
+    for i in range(9):
+        value = first + i * 0.0625
+        figure.line(at(value), top - 8, at(value), top + 8)
+        figure.text(at(value), top + 24, f"{value:.4f}".rstrip("0").rstrip("."), "small muted", "middle")
+    for value, order, difference in ((1000010.75, "first to last", "0.25"), (1000011, "the other four", "0"),
+                                     (1000011.125, "tree of block_sums", "−0.125")):
+        figure.arrow(at(value), top + 64, at(value), top + 32)
+        figure.box(at(value) - 62, top + 64, 124, 42, "orange")
+        figure.text(at(value), top + 81, order, "small", "middle")
+        figure.text(at(value), top + 98, f"difference {difference}", "small strong", "middle")
+    figure.text(24, top + 130, "mean², the square of the mean: on which float depends on the order in which Σx is added up", "strong")
+    figure.text(24, 290, "A tick is a float; neighbours are 0.0625 apart. The variance is 0.00000825: on this scale, a hundredth of a pixel.",
+                "small muted")
+    figure.write("cancellation.svg")
+
+
+def block_shapes():
+    """Eight warps on rows of 256 floats: all on one row, and one on each of eight."""
+    figure = Figure(816, 300, "A block of 256 threads on rows of 256 floats: all warps on one row, or one warp on each row")
+    cell, height = 112, 22
+    for left, name, rows in ((24, "256 × 1: T = 256 threads a row, R = 1 row a block", 1),
+                             (432, "32 × 8: T = 32 threads a row, R = 8 rows a block", 8)):
+        figure.text(left, 28, name, "strong")
+        for row in range(rows):
+            figure.text(left, 59 + row * height, f"r{row}", "small muted")
+            for part in range(2):
+                warp = part if rows == 1 else row
+                figure.box(left + 30 + part * cell, 44 + row * height, cell, height, "blue", 0)
+                figure.text(left + 30 + (part + 0.5) * cell, 59 + row * height, f"warp {warp}", "small", "middle")
+    for warp in range(2, 8):
+        figure.box(54, 44 + warp * height, cell, height, "planned", 0)
+        figure.text(54 + cell / 2, 59 + warp * height, f"warp {warp}", "small muted", "middle")
+        figure.text(54 + cell + 8, 59 + warp * height, "has no element", "small muted")
+    figure.text(24, 244, "64 of 256 threads have a four, one each. The others wait", "small")
+    figure.text(24, 260, "at the barrier.", "small")
+    figure.text(432, 244, "Every thread has two fours. No barrier: a warp has a row", "small")
+    figure.text(432, 260, "for itself.", "small")
+    figure.text(24, 286, "Blue: what one request of a warp reads, 128 floats in 512 bytes.", "small muted")
+    figure.write("block_shapes.svg")
+
+
+def of_four():
+    """Four values become one Welford state: two pairs, and the two pairs."""
+    figure = Figure(816, 258, "Four values become one state by three merges of equal counts")
+    cell = 190
+    for i, value in enumerate((3, 5, 8, 4)):
+        x = 32 + i * cell
+        figure.box(x, 32, cell - 24, 30, "plain")
+        figure.text(x + (cell - 24) / 2, 52, f"x.{'xyzw'[i]} = {value}", "", "middle")
+        figure.arrow(x + (cell - 24) / 2, 62, 32 + (i // 2 * 2 + 1) * cell - 12 + (i % 2 * 2 - 1) * 30, 100)
+    for i, words in enumerate(("first = 2:  n = 2, mean = 4, m2 = ½ · 2² = 2", "second = −4:  n = 2, mean = 6, m2 = ½ · 4² = 8")):
+        x = 32 + i * 2 * cell
+        figure.box(x + 12, 100, 2 * cell - 48, 30, "blue")
+        figure.text(x + cell - 12, 120, words, "", "middle")
+        figure.arrow(x + cell - 12, 130, 32 + 2 * cell - 12 + (i * 2 - 1) * 60, 168)
+    figure.box(32 + cell - 40, 168, 2 * cell + 56, 30, "green")
+    figure.text(32 + 2 * cell - 12, 188, "delta = 2:  n = 4, mean = 5, m2 = 2 + 8 + 2² = 14", "strong", "middle")
+    figure.text(24, 236, "Check: the mean of 3, 5, 8, 4 is 5, and 2² + 0² + 3² + 1² = 14.", "small muted")
+    figure.write("of_four.svg")
+
+
+def welford_update():
+    """One update on a line of numbers: the old mean, the new value, and the new mean between them."""
+    figure = Figure(816, 250, "A Welford update: the new mean lies between the old mean and the new value")
+    values, x = [1, 2, 3], 6
+    old, n = sum(values) / len(values), len(values) + 1
+    new = old + (x - old) / n
+    left, unit, axis = 60, 110, 150
+    at = lambda value: left + value * unit
+    figure.text(24, 28, f"the values so far 1, 2, 3, then x = {x}: n = {n}, delta = x − mean = {x - old:g}", "strong")
+    figure.line(left - 30, axis, at(6) + 40, axis)
+    for value in range(7):
+        figure.line(at(value), axis - 4, at(value), axis + 4)
+        figure.text(at(value), axis + 22, str(value), "small muted", "middle")
+    for value in values:
+        figure.box(at(value) - 6, axis - 6, 12, 12, "plain", 6)
+    figure.box(at(x) - 6, axis - 6, 12, 12, "orange", 6)
+    figure.text(at(x), axis + 40, "x", "code strong", "middle")
+    for place, name, kind in ((old, "old mean", "blue"), (new, "new mean", "green")):
+        figure.box(at(place) - 3, axis - 14, 6, 22, kind, 1)
+        figure.text(at(place), axis + 40, name, "small strong", "middle")
+    for y, start, words in ((62, old, "delta = x − (old mean) = 4"), (92, new, "x − (new mean) = 3")):
+        figure.arrow(at(start), y + 10, at(x) - 2, y + 10)
+        figure.text((at(start) + at(x)) / 2, y + 3, words, "small", "middle")
+    figure.arrow(at(old), 122, at(new) - 1, 122)
+    figure.text((at(old) + at(new)) / 2, 115, "delta ÷ n = 1", "small", "middle")
+    figure.text(24, 236, "m2 grows by delta · (x − new mean) = 4 · 3 = 12: from 2 to 14 = 2² + 1² + 0² + 3², the squares about the new mean.",
+                "small muted")
+    figure.write("welford_update.svg")
+
+
+def welford_tree():
+    """The tree of block_merge for four threads and a row of eight values."""
+    row, threads = [3, 1, 4, 1, 5, 9, 2, 6], 4
+
+    def state(values):
+        mean = sum(values) / len(values)
+        return len(values), mean, sum((x - mean) ** 2 for x in values)
+
+    figure = Figure(816, 370, "A tree of merges in shared memory: four threads, a row of eight values")
+    left, cell, gap = 168, 156, 96
+    parts = [row[t::threads] for t in range(threads)]
+    for t in range(threads):
+        figure.text(left + (t + 0.5) * cell, 32, f"t = {t}: " + ", ".join(map(str, parts[t])), "small muted", "middle")
+    for level, (name, active) in enumerate((("partial[t] = state", 4), ("half = 2", 2), ("half = 1", 1))):
+        y = 44 + level * gap
+        if level:
+            for t in range(active):
+                old_y = y - gap + 50
+                figure.arrow(left + (t + active + 0.5) * cell, old_y, left + (t + 0.6) * cell, y)
+                figure.arrow(left + (t + 0.5) * cell, old_y, left + (t + 0.5) * cell, y)
+                parts[t] = parts[t] + parts[t + active]
+            figure.line(24, y - 23, 792, y - 23, "barrier")
+            figure.text(792, y - 28, "__syncthreads()", "small code", "end")
+        figure.text(24, y + 30, name, "code small")
+        for t in range(threads):
+            done = t < active
+            n, mean, m2 = state(parts[t])
+            figure.box(left + t * cell + 12, y, cell - 24, 50, ("green" if level == 2 else "blue") if done else "plain")
+            kind = "small" if done else "small muted"
+            figure.text(left + (t + 0.5) * cell, y + 20, f"n {n}, mean {mean:g}", kind, "middle")
+            figure.text(left + (t + 0.5) * cell, y + 38, f"m2 {m2:g}", kind, "middle")
+    y = 44 + 3 * gap
+    figure.line(24, y - 23, 792, y - 23, "barrier")
+    figure.text(792, y - 28, "__syncthreads()", "small code", "end")
+    n, mean, m2 = state(row)
+    figure.text(24, y + 2, f"After the last barrier every thread may read partial[0]: mean {mean:g} and variance {m2:g} ÷ {n} = "
+                f"{m2 / n:g} of the whole row,", "small muted")
+    figure.text(24, y + 18, "though no thread has seen more than two of its values.", "small muted")
+    figure.write("welford_tree.svg")
+
+
+def warp_reduce():
+    """The shuffles of warp_reduce, for eight lanes: what lane 0's result is made of."""
+    lanes, left, cell, gap = 8, 190, 74, 78
+    figure = Figure(816, 366, "warp_reduce for eight lanes: in each step a lane merges what a lane at some distance holds")
+    held = [(lane, lane) for lane in range(lanes)]
+    needed = [set(range(0, lanes, 1 << step)) for step in range(4)]
+    for lane in range(lanes):
+        figure.text(left + (lane + 0.5) * cell, 32, f"lane {lane}", "small muted", "middle")
+    for step in range(4):
+        y = 42 + step * gap
+        if step:
+            offset = 1 << (step - 1)
+            old = list(held)
+            for lane in range(lanes):
+                source = lane + offset
+                if source < lanes:
+                    held[lane] = (old[lane][0], old[source][1])
+                if lane in needed[step]:
+                    figure.arrow(left + (source + 0.5) * cell, y - gap + 30, left + (lane + 0.68) * cell, y)
+                    figure.arrow(left + (lane + 0.5) * cell, y - gap + 30, left + (lane + 0.5) * cell, y)
+        figure.text(24, y + 13, "offset = %d" % (1 << (step - 1)) if step else "state", "code small")
+        figure.text(24, y + 28, "" if step else "of one lane each", "small muted")
+        for lane in range(lanes):
+            active = lane in needed[step]
+            first, last = held[lane]
+            kind = ("green" if step == 3 else "blue") if active else "plain"
+            figure.box(left + lane * cell + 5, y, cell - 10, 30, kind)
+            if active:
+                figure.text(left + (lane + 0.5) * cell, y + 20, str(first) if first == last else f"{first}…{last}", "strong", "middle")
+            else:
+                figure.text(left + (lane + 0.5) * cell, y + 20, "·", "muted", "middle")
+    figure.text(24, 326, "The numbers are the lanes whose values a state holds. Neighbours first, so they stay in the order of the lanes.", "small muted")
+    figure.text(24, 344, "All lanes shuffle and merge in every step; grey are the states that nobody needs. There is no barrier and no memory.", "small muted")
+    figure.write("warp_reduce.svg")
+
+
+def block_reduce():
+    """block_reduce for four warps: each reduces its lanes, warp 0 reduces the warps' states."""
+    warps, left, cell = 4, 190, 150
+    figure = Figure(816, 446, "block_reduce for four warps: each reduces its lanes, warp 0 reduces their states, all read the result")
+    slots = left + warps * cell / 2 - 96
+    for warp in range(warps):
+        x = left + warp * cell
+        middle = x + cell / 2
+        figure.text(middle, 30, f"warp {warp}", "small muted", "middle")
+        for lane in range(8):
+            figure.box(x + 11 + lane * 16, 42, 16, 22, "blue", 0)
+        figure.arrow(middle, 64, middle, 92)
+        figure.box(middle - 32, 92, 64, 28, "green")
+        figure.text(middle, 111, "lane 0", "small", "middle")
+        figure.arrow(middle, 120, slots + (warp + 0.5) * 48, 154)
+        figure.box(slots + warp * 48, 154, 48, 28, "orange", 0)
+        figure.text(slots + (warp + 0.5) * 48, 173, f"[{warp}]", "small code", "middle")
+        figure.arrow(middle, 346, middle, 366)
+        figure.box(x + 11, 366, 128, 28, "green")
+        figure.text(middle, 385, "state of the block", "small", "middle")
+    first = left + cell / 2
+    figure.line(slots + 96, 182, slots + 96, 210)
+    figure.line(first, 210, slots + 96, 210)
+    figure.arrow(first, 210, first, 232)
+    for lane in range(8):
+        figure.box(left + 11 + lane * 16, 232, 16, 22, "blue" if lane < warps else "plain", 0)
+    figure.arrow(first, 254, first, 276)
+    figure.box(first - 32, 276, 64, 28, "green")
+    figure.text(first, 295, "lane 0", "small", "middle")
+    figure.arrow(first + 32, 290, slots, 290)
+    figure.box(slots, 276, 48, 28, "orange", 0)
+    figure.text(slots + 24, 295, "[0]", "small code", "middle")
+    figure.line(slots + 24, 304, slots + 24, 346)
+    figure.line(first, 346, left + (warps - 0.5) * cell, 346)
+    figure.text(24, 57, "states of the lanes", "small")
+    figure.text(24, 111, "warp_reduce", "small code")
+    figure.text(24, 173, "partial, shared", "small")
+    figure.text(24, 247, "warp 0 reads them", "small")
+    figure.text(24, 295, "warp_reduce", "small code")
+    figure.text(24, 385, "every thread reads [0]", "small")
+    for y in (196, 324):
+        figure.line(24, y, 792, y, "barrier")
+        figure.text(792, y - 5, "__syncthreads()", "small code", "end")
+    figure.text(24, 428, "Grey lanes have no warp to read for; they take part with State{}, which adds nothing. Drawn with 8 lanes of 32.", "small muted")
+    figure.write("block_reduce.svg")
+
+
 if __name__ == "__main__":
-    for draw in (ladder, requests, strided, lanes_on_rows, block_tree):
+    for draw in (ladder, requests, strided, lanes_on_rows, block_tree, cancellation, block_shapes, of_four, welford_update, welford_tree, warp_reduce, block_reduce):
         draw()

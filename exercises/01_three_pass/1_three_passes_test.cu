@@ -16,11 +16,11 @@
 #endif
 
 using testing::Data;
-using testing::LayerNormCase;
+using testing::NormCase;
 
 namespace {
 
-LayerNormCase small_case() { return testing::make_case(3, 100, Data::offset_10, 7); }
+NormCase small_case() { return testing::make_case(3, 100, Data::offset_10, 7); }
 
 void require_written() {
   static const bool written = [] {
@@ -30,7 +30,7 @@ void require_written() {
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: after the launch y holds what it held before");
 }
 
-void check_case(const LayerNormCase& input, testing::RunOptions options = {}) {
+void check_case(const NormCase& input, testing::RunOptions options = {}) {
   const auto verdict = testing::judge(exercise::layer_norm, input, testing::thread_per_row(input.cols), options);
   REQUIRE_MESSAGE(verdict.passed(), LNH_SUBJECT " is wrong on " << verdict.text());
 }
@@ -39,24 +39,24 @@ void check_case(const LayerNormCase& input, testing::RunOptions options = {}) {
 
 TEST_CASE(LNH_SUBJECT ": right within the bound on rows of every length and kind") {
   require_written();
-  std::vector<LayerNormCase> cases;
+  std::vector<NormCase> cases;
   std::uint64_t seed = 1;
   for (const std::int64_t cols : {100, 64, 257, 1000, 31, 3, 2, 1}) {  // the ordinary first: it is what a reader sees
     for (const Data data : testing::all_data()) cases.push_back(testing::make_case(3, cols, data, seed++));
   }
   // More rows than a block has threads, and a last block that is not full.
   cases.push_back(testing::make_case(300, 5, Data::offset_10, seed++));
-  for (const LayerNormCase& input : testing::judgeable(cases, testing::thread_per_row).judged) check_case(input);
+  for (const NormCase& input : testing::judgeable(cases, testing::thread_per_row).judged) check_case(input);
 }
 
 TEST_CASE(LNH_SUBJECT ": a null gamma is 1, a null beta is 0, each on its own") {
   require_written();
-  LayerNormCase no_gamma = small_case(), no_beta = small_case(), neither = small_case();
+  NormCase no_gamma = small_case(), no_beta = small_case(), neither = small_case();
   no_gamma.gamma.clear();
   no_beta.beta.clear();
   neither.gamma.clear();
   neither.beta.clear();
-  for (const LayerNormCase& input : {no_gamma, no_beta, neither}) check_case(input);
+  for (const NormCase& input : {no_gamma, no_beta, neither}) check_case(input);
 }
 
 TEST_CASE(LNH_SUBJECT ": a null mean or rstd is not written, each on its own") {
@@ -68,13 +68,13 @@ TEST_CASE(LNH_SUBJECT ": a null mean or rstd is not written, each on its own") {
 
 TEST_CASE(LNH_SUBJECT ": right within the bound on rows that convict a cancelling variance") {
   require_written();
-  for (const LayerNormCase& input : testing::trap_cases()) check_case(input);
+  for (const NormCase& input : testing::trap_cases()) check_case(input);
 }
 
 TEST_CASE(LNH_SUBJECT ": eps stands inside the root, whatever its size") {
   require_written();
   for (const float eps : {0.0f, 1e-12f, 1e-3f, 1.0f}) {
-    LayerNormCase input = small_case();
+    NormCase input = small_case();
     input.eps = eps;
     check_case(input);
   }
@@ -90,7 +90,7 @@ TEST_CASE(LNH_SUBJECT ": y may be written over x") {
 TEST_CASE(LNH_SUBJECT ": rows behind the 2^32nd element are right") {
   require_written();
   const std::int64_t cols = 256, rows = (std::int64_t{1} << 24) + 3, last = 3;  // 2³² elements, and three rows more
-  const LayerNormCase input = testing::make_case(last, cols, Data::offset_10, 8);
+  const NormCase input = testing::make_case(last, cols, Data::offset_10, 8);
   auto x = DeviceBuffer<float>::untouched("x", rows * cols);
   auto y = DeviceBuffer<float>::untouched("y", rows * cols);
   const DeviceBuffer<float> gamma("gamma", input.gamma), beta("beta", input.beta);

@@ -17,7 +17,7 @@
 #include <vector>
 
 using testing::Data;
-using testing::LayerNormCase;
+using testing::NormCase;
 
 namespace {
 
@@ -79,7 +79,7 @@ std::string rounding_note() {
          "the additions may round more.";
 }
 
-void check_case(const LayerNormCase& input) {
+void check_case(const NormCase& input) {
   const auto summation = testing::block_per_row<exercise::block_threads>;
   const auto verdict = testing::judge(exercise::layer_norm, input, summation(input.cols));
   REQUIRE_MESSAGE(verdict.passed(), LNH_SUBJECT " makes LayerNorm wrong on " << verdict.text() << rounding_note());
@@ -98,13 +98,13 @@ TEST_CASE(LNH_SUBJECT ": every thread of every block gets the sum of its block")
 
 TEST_CASE(LNH_SUBJECT ": LayerNorm with this sum is right within the bound") {
   require_written();
-  std::vector<LayerNormCase> cases;
+  std::vector<NormCase> cases;
   std::uint64_t seed = 1;
   // Rows shorter than the block, longer, and far from a power of two.
   for (const std::int64_t cols : {1000, 257, 256, 255, 100, 3, 1}) {
     for (const Data data : testing::all_data()) cases.push_back(testing::make_case(3, cols, data, seed++));
   }
   const auto summation = testing::block_per_row<exercise::block_threads>;
-  for (const LayerNormCase& input : testing::judgeable(cases, summation).judged) check_case(input);
-  for (const LayerNormCase& input : testing::trap_cases()) check_case(input);
+  for (const NormCase& input : testing::judgeable(cases, summation).judged) check_case(input);
+  for (const NormCase& input : testing::trap_cases()) check_case(input);
 }

@@ -35,6 +35,15 @@ TEST_CASE("LayerNorm reads x, gamma and beta once, and writes y, mean and rstd o
   CHECK(least_bytes(args) == 8880);  // + 8 · 10
 }
 
+TEST_CASE("RMSNorm reads x and gamma once, and writes y and rstd once") {
+  RmsNormArgs args{.x = given, .y = given, .rows = 10, .cols = 100};
+  CHECK(least_bytes(args) == 8000);  // 2 · 4 · 10 · 100
+  args.gamma = given;
+  CHECK(least_bytes(args) == 8400);  // + 4 · 100
+  args.rstd = given;
+  CHECK(least_bytes(args) == 8440);  // + 4 · 10
+}
+
 TEST_CASE("a batch without rows moves nothing") {
   CHECK(least_bytes(LayerNormArgs{.x = given, .y = given, .rows = 0, .cols = 100}) == 0);
 }

@@ -2,6 +2,7 @@
 #include <benchmark/workload.h>
 
 #include <copy.cuh>
+#include <rms_norm.cuh>
 #include <three_pass.cuh>
 
 #include <doctest/doctest.h>
@@ -42,6 +43,16 @@ void norm_with_a_large_eps(const LayerNormArgs& args, cudaStream_t stream) {
   three_pass::layer_norm(wrong, stream);
 }
 
+void rms_norm_without_the_last_row(const RmsNormArgs& args, cudaStream_t stream) {
+  RmsNormArgs fewer = args;
+  fewer.rows = args.rows - 1;
+  rms_norm::rms_norm(fewer, stream);
+}
+
+void rms_norm_that_is_layer_norm(const RmsNormArgs& args, cudaStream_t stream) {
+  rms_norm::layer_norm(layer_norm_args(args), stream);
+}
+
 void norm_without_statistics(const LayerNormArgs& args, cudaStream_t stream) {
   LayerNormArgs without = args;
   without.rstd = nullptr;
@@ -69,6 +80,13 @@ TEST_CASE("a LayerNorm that does less than its work is not verified") {
   CHECK(verdict(*benchmarking::make_workload(norm_with_a_large_eps, 150, 40)) != "");
 }
 
+TEST_CASE("a right RMSNorm is verified, and one that does less, or LayerNorm's work, is not") {
+  CHECK(verdict(*benchmarking::make_workload(rms_norm::rms_norm, 150, 40)) == "");
+  CHECK(verdict(*benchmarking::make_workload(rms_norm_without_the_last_row, 150, 40))
+            .starts_with("Element 5960 of y was not written."));
+  CHECK(verdict(*benchmarking::make_workload(rms_norm_that_is_layer_norm, 150, 40)) != "");
+}
+
 TEST_CASE("launching again after poisoning gives a fresh verdict") {
   const auto workload = benchmarking::make_workload(copy::scalar, 100);
   REQUIRE(verdict(*workload) == "");
@@ -87,6 +105,12 @@ TEST_CASE("the least bytes are the bytes that the executor sees touched, where e
   }
   SUBCASE("LayerNorm with gamma, beta, mean and rstd") {
     const auto workload = benchmarking::make_workload(three_pass::layer_norm, 8, 256);
+    const simt::CountScope scope;
+    workload->launch();
+    CHECK(scope.total().bytes_touched() == static_cast<std::uint64_t>(workload->least_bytes()));
+  }
+  SUBCASE("RMSNorm with gamma and rstd") {
+    const auto workload = benchmarking::make_workload(rms_norm::rms_norm, 8, 256);
     const simt::CountScope scope;
     workload->launch();
     CHECK(scope.total().bytes_touched() == static_cast<std::uint64_t>(workload->least_bytes()));

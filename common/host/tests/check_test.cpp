@@ -1,6 +1,7 @@
 // What the launchers' argument checks accept, refuse and say.
 #include <host/copy.h>
 #include <host/layer_norm.h>
+#include <host/rms_norm.h>
 
 #include <doctest/doctest.h>
 
@@ -145,6 +146,47 @@ TEST_CASE("outputs may overlap neither an input nor each other") {
   CHECK(says(overlap([](LayerNormArgs& args) { args.beta = args.rstd; }), "rstd", "beta"));
   CHECK(says(overlap([](LayerNormArgs& args) { args.rstd = args.mean; }), "rstd", "mean"));
   CHECK(says(overlap([](LayerNormArgs& args) { args.rstd = args.mean + 2; }), "rstd", "mean"));
+}
+
+TEST_CASE("RMSNorm's arguments are checked alike, without beta and mean") {
+  Memory memory;
+  struct rms_norm {
+    static void rms_norm_of(const RmsNormArgs& args, InPlace in_place) { check(args, in_place); }
+  };
+  const std::string place = "rms_norm_of (check_test.cpp:" + std::to_string(__LINE__ - 2) + "): ";
+  const auto refusal = [&](const std::function<void(RmsNormArgs&)>& change, InPlace in_place = InPlace::refused) {
+    RmsNormArgs args = rms_norm_args(memory.args());
+    change(args);
+    return message_of([&] { rms_norm::rms_norm_of(args, in_place); });
+  };
+  CHECK(refusal([](RmsNormArgs&) {}) == "accepted");
+  CHECK(refusal([](RmsNormArgs& args) { args.gamma = nullptr; }) == "accepted");
+  CHECK(refusal([](RmsNormArgs& args) { args.rstd = nullptr; }) == "accepted");
+  CHECK(refusal([](RmsNormArgs& args) { args = {.rows = 0, .cols = 4}; }) == "accepted");
+  CHECK(refusal([](RmsNormArgs& args) { args.x = args.y; }, InPlace::allowed) == "accepted");
+  CHECK(refusal([](RmsNormArgs& args) { args.rows = -1; }) == place + "rows is -1; it must be at least 0");
+  CHECK(refusal([](RmsNormArgs& args) { args.cols = 0; }) == place + "cols is 0; it must be at least 1");
+  CHECK(refusal([](RmsNormArgs& args) { args.eps = -1; }) == place + "eps is -1; it must be at least 0");
+  CHECK(refusal([](RmsNormArgs& args) { args.x = nullptr; }) == place + "x is null; it must point to device memory");
+  CHECK(refusal([](RmsNormArgs& args) { args.y = nullptr; }) == place + "y is null; it must point to device memory");
+  CHECK(contains(refusal([](RmsNormArgs& args) { args.x = args.y; }), "it must not overlap x"));
+  CHECK(contains(refusal([](RmsNormArgs& args) { args.gamma = args.y + 8; }), "it must not overlap gamma"));
+  CHECK(contains(refusal([](RmsNormArgs& args) { args.rstd = args.y + 11; }), "it must not overlap y"));
+}
+
+TEST_CASE("RMSNorm's arguments are LayerNorm's without beta and mean, and back") {
+  Memory memory;
+  const LayerNormArgs all = memory.args();
+  const LayerNormArgs back = layer_norm_args(rms_norm_args(all));
+  CHECK(back.x == all.x);
+  CHECK(back.gamma == all.gamma);
+  CHECK(back.beta == nullptr);
+  CHECK(back.y == all.y);
+  CHECK(back.mean == nullptr);
+  CHECK(back.rstd == all.rstd);
+  CHECK(back.rows == all.rows);
+  CHECK(back.cols == all.cols);
+  CHECK(back.eps == all.eps);
 }
 
 TEST_CASE("a copy's arguments are checked alike") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <learn/cli.h>
+#include <learn/commands.h>
 #include <learn/contract.h>
 #include <learn/course.h>
 #include <learn/files.h>
@@ -27,8 +28,9 @@ struct SmallCourse {
     learn::write_text(root / "chapters/00_roofline/README.md",
                       "# 00 The roofline\n\nMemory sets\nthe pace. More text.\n\nMore.\n");
     learn::write_text(root / "chapters/01_three_pass/three_pass.cuh", "");
-    learn::write_text(root / "exercises/01_three_pass/README.md",
-                      "# Exercises\n\n## 01.1 The three passes\n\n## 01.2 The tree\n");
+    learn::write_text(
+        root / "exercises/01_three_pass/README.md",
+        "# Exercises\n\n## 01.1 The three passes\n\n## 01.2 The tree\n\n## 01.3 Find it elsewhere (read)\n");
     for (const char* task : {"2_tree", "1_passes"}) {
       learn::write_text(root / "exercises/01_three_pass" / (std::string(task) + "_test.cu"), "");
       learn::write_text(root / "exercises/01_three_pass" / (std::string(task) + ".cuh"), "");
@@ -48,12 +50,31 @@ TEST_CASE("the course is what its folders hold") {
   CHECK(chapters[0].idea == "Memory sets the pace.");
   CHECK(chapters[0].exercises.empty());
   CHECK(chapters[1].title == "three pass");  // it has no README yet
-  REQUIRE(chapters[1].exercises.size() == 2);
+  REQUIRE(chapters[1].exercises.size() == 3);
   CHECK(chapters[1].exercises[0].id == "01.1");
   CHECK(chapters[1].exercises[0].title == "The three passes");
   CHECK(chapters[1].exercises[1].target == "01_2");
   CHECK(chapters[1].exercises[1].file == "exercises/01_three_pass/2_tree.cuh");
   CHECK(chapters[1].exercises[1].solution == "solutions/01_three_pass/2_tree.cuh");
+  CHECK(!chapters[1].exercises[1].reading);
+}
+
+TEST_CASE("a reading exercise is a heading without a file") {
+  const SmallCourse course;
+  const learn::Exercise exercise = learn::find_exercise(learn::chapters(course.root), "01.3");
+  CHECK(exercise.reading);
+  CHECK(exercise.title == "Find it elsewhere (read)");
+  CHECK(exercise.file == "exercises/01_three_pass/README.md");
+  CHECK(exercise.solution == "solutions/01_three_pass/README.md");
+
+  const std::string note =
+      "01.3 is a reading exercise: there is no code of yours to check. The questions are in "
+      "exercises/01_three_pass/README.md, under 01.3; the table of answers is in solutions/01_three_pass/README.md. "
+      "Write down yours before you look.";
+  CHECK(learn::reading_note(exercise) == note);
+  const learn::Place place{.root = course.root, .build = course.root / "build"};
+  CHECK(learn::check(place, {.exercise = "01.3"}) == learn::success);
+  CHECK(error_of([&] { learn::profile(place, {.subject = "01.3"}); }) == note);
 }
 
 TEST_CASE("a listed chapter without a folder is named") {
@@ -69,13 +90,15 @@ TEST_CASE("an exercise is found by its number, and a wrong number says what ther
   CHECK(learn::find_exercise(chapters, "01.2").id == "01.2");
   CHECK(learn::find_exercise(chapters, "1.2").id == "01.2");
   CHECK(error_of([&] { learn::find_exercise(chapters, "99.9"); }) ==
-        "There is no chapter 99, so there is no exercise 99.9. The exercises of this course are 01.1, 01.2; ./learn "
+        "There is no chapter 99, so there is no exercise 99.9. The exercises of this course are 01.1, 01.2, 01.3; "
+        "./learn "
         "list shows "
         "them with their titles.");
-  CHECK(error_of([&] { learn::find_exercise(chapters, "01.3"); }) ==
-        "There is no exercise 01.3 in chapter 01. The exercises of that chapter are 01.1, 01.2; ./learn list shows "
-        "them with "
-        "their titles.");
+  CHECK(
+      error_of([&] { learn::find_exercise(chapters, "01.4"); }) ==
+      "There is no exercise 01.4 in chapter 01. The exercises of that chapter are 01.1, 01.2, 01.3; ./learn list shows "
+      "them with "
+      "their titles.");
   CHECK(error_of([&] { learn::find_exercise(chapters, "tree"); }) ==
         "'tree' is no exercise: an exercise is named by chapter and number, for example 01.2.");
 }

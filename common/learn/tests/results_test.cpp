@@ -32,6 +32,35 @@ TEST_CASE("results: a line for each benchmark, and the machine below") {
         "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n");
 }
 
+TEST_CASE("fractions: kernels × columns, cold, the largest of a column in bold, files one below the other") {
+  const auto file = [](const std::string& date, const std::string& benchmarks) {
+    return R"({"context": {"backend": "cuda", "card": "Card 7", "commit": "abc123", "date": ")" + date +
+           R"(T04:05:06+00:00", "driver": "1.2, up to CUDA 9.9", "toolkit": "CUDA 9.8"}, "benchmarks": [)" +
+           benchmarks + "]}";
+  };
+  const std::string two = file("2031-02-03", R"(
+      {"name": "shape 32×1/rows:16/cols:4096/cold_L2/iterations:20/manual_time", "of_copy": 0.5},
+      {"name": "shape 32×1/rows:256/cols:256/cold_L2/iterations:20/manual_time", "of_copy": 0.801},
+      {"name": "shape 32×1/rows:512/cols:4096/warm_L2/iterations:20/manual_time", "of_copy": 9},
+      {"name": "shape 64×1/rows:16/cols:4096/cold_L2/iterations:20/manual_time", "of_copy": 0.75},
+      {"name": "shape 64×1/rows:256/cols:256/cold_L2/iterations:20/manual_time", "of_copy": 0.798})");
+  const std::string another = file("2031-02-04", R"(
+      {"name": "n::norm/rows:16/cols:4096/cold_L2/iterations:20/manual_time", "of_copy": 0.0187},
+      {"name": "copy::wide/count:2097152/cold_L2/iterations:20/manual_time", "of_copy": 1})");
+  CHECK(learn::fractions_table({two, another}) ==
+        "| kernel | 256 | 4 096 |\n"
+        "|---|---|---|\n"
+        "| `shape 32×1` | **0.80** | 0.50 |\n"
+        "| `shape 64×1` | **0.80** | **0.75** |\n"
+        "| `n::norm` |  | 0.019 |\n"
+        "\n"
+        "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n"
+        "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-04, commit abc123.\n");
+  CHECK_THROWS_WITH_AS(learn::fractions_table({file("2031-02-03", "")}), doctest::Contains("hold no kernel"),
+                       std::runtime_error);
+  CHECK_THROWS_AS(learn::fractions_table({stored("simt")}), std::runtime_error);
+}
+
 TEST_CASE("results: counts of the executor are no measurement") {
   CHECK_THROWS_WITH_AS(learn::results_table(stored("simt")), doctest::Contains("needs a run on a GPU"),
                        std::runtime_error);

@@ -116,6 +116,8 @@ const learn::BlockSources sources{
     .table = [](const std::string& name) { return "table " + name + "\n"; },
     .figure = [](const std::string& command,
                  const std::string& file) { throw std::runtime_error("drew " + file + " by " + command + "."); },
+    .data = [](const std::string& command,
+               const std::string& file) { throw std::runtime_error("stored " + file + " by " + command + "."); },
 };
 
 }  // namespace
@@ -145,7 +147,11 @@ TEST_CASE("a mark without its block is refused with file and line") {
   CHECK(fill("<!-- figure: ./learn trace 00 -->\ntext\n") ==
         "README.md:1: the line behind this mark must be an image: ![words](file.svg).");
   CHECK(fill("<!-- figure: ./learn trace 00 -->\n![a](b.svg)\n") ==
-        "README.md:1: the figure cannot be drawn: drew b.svg by ./learn trace 00.");
+        "README.md:1: the figure cannot be made: drew b.svg by ./learn trace 00.");
+  CHECK(fill("<!-- data: ./learn list -->\n![a](b.svg)\n") ==
+        "README.md:1: the line behind this mark must hold a link: [words](file.json).");
+  CHECK(fill("<!-- data: ./learn list -->\nAll: [a](b.json).\n") ==
+        "README.md:1: the data cannot be made: stored b.json by ./learn list.");
   CHECK(fill("```\n") == "README.md:1: a fenced block is not closed.");
 }
 
@@ -158,6 +164,15 @@ TEST_CASE("a figure is drawn into the file of the image behind its mark; the tex
   const std::string text = "a\n<!-- figure: ./learn trace 00 -->\n![lanes (32)](../docs/a.svg)\nb\n![c](c.svg)\n";
   CHECK(learn::filled_document(text, "README.md", drawing) == text);
   CHECK(drawn == "../docs/a.svg by ./learn trace 00\n");
+}
+
+TEST_CASE("data are stored in the file of the link behind their mark; the text stays") {
+  std::string stored;
+  learn::BlockSources storing = sources;
+  storing.data = [&](const std::string& command, const std::string& file) { stored += file + " by " + command + "\n"; };
+  const std::string text = "<!-- data: ./learn list --json -->\nThe list is in [a](../data/a.json).\n";
+  CHECK(learn::filled_document(text, "README.md", storing) == text);
+  CHECK(stored == "../data/a.json by ./learn list --json\n");
 }
 
 TEST_CASE("a difference shows the changed lines and where they are") {

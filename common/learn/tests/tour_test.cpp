@@ -85,6 +85,55 @@ TEST_CASE("three passes ask three times for x and touch it once") {
   CHECK(stage(result, "three_pass::layer_norm").at("request_sectors") == 4.0);
 }
 
+TEST_CASE("RMSNorm asks for x twice and for gamma once, and its least is without beta and mean") {
+  const json result = tour();
+  const json rms_norm = stage(result, "rms_norm::rms_norm"), layer_norm = stage(result, "rms_norm::layer_norm");
+  CHECK(rms_norm.at("passes_over_x") == 2.0);
+  CHECK(rms_norm.at("request_bytes") == 512.0);
+  CHECK(rms_norm.at("load_requests") == 3 * elements / 128);
+  CHECK(rms_norm.at("bytes_requested") == (4 * elements + rows) * 4);
+  CHECK(rms_norm.at("bytes_touched") == (2 * elements + cols + rows) * 4);
+  CHECK(rms_norm.at("bytes_minimum") == (2 * elements + cols + rows) * 4);
+  CHECK(layer_norm.at("bytes_minimum") == (2 * elements + 2 * cols + 2 * rows) * 4);
+  // It is judged against RMSNorm's reference, and on every published row, those that say nothing of LayerNorm as well.
+  CHECK(rms_norm.at("error_over_bound").at("treacherous") <= 1.0);
+  CHECK(rms_norm.at("digits").at("treacherous") >= 6.5);
+  CHECK(rms_norm.at("published").size() > layer_norm.at("published").size());
+  CHECK(rms_norm.at("verdict") == "passes");
+}
+
+TEST_CASE("of all kernels only those of chapter 02 that cancel fail, and the tour says where") {
+  const json result = tour();
+  std::vector<std::string> failing;
+  for (const json& stage : result.at("stages")) {
+    if (stage.at("verdict") == "fails") failing.push_back(stage.at("kernel"));
+  }
+  CHECK(failing == std::vector<std::string>{"one_pass::layer_norm_thread_per_row", "one_pass::layer_norm"});
+  for (const std::string& kernel : failing) {
+    CHECK(stage(result, kernel).at("passes_over_x") == 2.0);
+    CHECK(stage(result, kernel).at("error_over_bound").at("centred") <= 1.0);
+    CHECK(stage(result, kernel).at("error_over_bound").at("treacherous") >= 10.0);
+  }
+}
+
+TEST_CASE("the ladder says of a kernel that fails on how many rows it does, and that it gave NaN") {
+  learn::Rung right, wrong;
+  right.kernel = "right";
+  wrong.kernel = "wrong";
+  right.published = {{"row", 7, 0.5}, {"row", 7, 0.5}, {"row", 7, 0.5}};
+  CHECK(learn::ladder_text({right}, 1, 1, false).find("Outside the error bound") == std::string::npos);
+  wrong.published = {{"row", 7, 0.5}, {"row", 0, 2}, {"row", 0, std::numeric_limits<double>::infinity()}};
+  std::string line = "on 2 of 3 rows of public bug reports, with NaN on 1\n";
+  SUBCASE("right on the easy rows") {}
+  SUBCASE("wrong on the easy rows") {
+    wrong.centred.error_over_bound = 2;
+    line = "on the easy rows, and " + line;
+  }
+  const std::string text = learn::ladder_text({right, wrong}, 1, 1, false);
+  CHECK_MESSAGE(text.find(line) != std::string::npos, text);
+  CHECK(text.find("\n  right  ") == text.rfind("\n  right  "));  // in the table alone
+}
+
 TEST_CASE("the ladder fits a terminal of 100 columns") {
   const learn::Finished finished = learn::run({LNH_LEARN_PROGRAM, "tour", "--rows", "8", "-v"});
   CHECK(finished.exit_code == 0);

@@ -170,6 +170,7 @@ TEST_CASE("the picture is well-formed, with the requests of the warp and a line 
   CHECK(count(svg, "sum&lt;float&gt;") == 2 + 2);   // the title has them too
   CHECK(count(svg, "if (a &lt; b &amp;&amp; c &gt; d) __syncthreads();") == 2);
   CHECK(count(svg, "shuffles and votes") == 2);
+  CHECK(count(svg, "sorted by kind, not by time") == 2);
   CHECK(count(svg, "requests to shared memory") == 0);
   CHECK(count(svg, "@media (prefers-color-scheme: dark)") == 1);
   CHECK(count(learn::picture({small_trace()}, 1, folder.path), "<g class=\"request\">") == 1);

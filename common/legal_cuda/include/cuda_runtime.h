@@ -107,6 +107,7 @@ LNH_SHUFFLES(double)
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+extern "C" __device__ void* memcpy(void* to, const void* from, std::size_t bytes);
 template <class T>
 __device__ T __ldg(const T* pointer);
 template <class T>

@@ -1,25 +1,12 @@
 #include "deletion.h"
 
-#include <cctype>
-#include <sstream>
-
 namespace barrier_deletion {
 
+using namespace rebuild;
+
 std::string check_that_found(const std::string& output) {
-  // As simt::Finding::text() says it: "race: title", and below it "  at file:line in kernel".
-  std::istringstream lines(output);
-  std::string check;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t text = line.find_first_not_of(' ');
-    if (!check.empty() && text != std::string::npos && line.compare(text, 3, "at ") == 0) return check;
-    check.clear();
-    for (const std::string name : {"race", "sync"}) {
-      const std::size_t at = line.find(name + ": ");
-      if (at == 0 || (at != std::string::npos && std::isalnum(static_cast<unsigned char>(line[at - 1])) == 0))
-        check = name;
-    }
-  }
-  return "";
+  const std::string title = first_finding(output, {"race", "sync"});
+  return title.substr(0, title.find(':'));
 }
 
 Verdict judge(const std::vector<Test>& tests, const std::filesystem::path& build, const std::filesystem::path& file,
@@ -28,7 +15,7 @@ Verdict judge(const std::vector<Test>& tests, const std::filesystem::path& build
   std::string passed, failed;
   for (const Test& test : tests) {
     if (!test.compiles(file)) continue;
-    const Outcome outcome = outcome_with(test, build, file, changed);
+    const Outcome outcome = outcome_with(test, build, file, changed, limit_seconds);
     if (outcome.kind == Outcome::not_compiled)
       return {"", "Without it " + test.name + " does not compile, so nothing is known. The compiler says:\n" +
                       outcome.output.substr(0, 2000)};

@@ -3,13 +3,17 @@
 #pragma once
 
 #include "barriers.h"
-#include "build.h"
+
+#include <rebuild/rebuild.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace barrier_deletion {
+
+/// After which a test counts as one that does not end.
+inline constexpr int limit_seconds = 600;
 
 /// What became of a kernel without one of its barriers.
 struct Verdict {
@@ -22,7 +26,7 @@ struct Verdict {
 std::string check_that_found(const std::string& output);
 
 /// Runs the tests that compile file without this barrier, one after the other, until one of them has a finding.
-Verdict judge(const std::vector<Test>& tests, const std::filesystem::path& build, const std::filesystem::path& file,
-              const std::string& source, const Barrier& barrier);
+Verdict judge(const std::vector<rebuild::Test>& tests, const std::filesystem::path& build,
+              const std::filesystem::path& file, const std::string& source, const Barrier& barrier);
 
 }  // namespace barrier_deletion

@@ -14,11 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <future>
-#include <semaphore>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -52,42 +48,17 @@ std::vector<Case> cases_in(const std::vector<fs::path>& files) {
   return cases;
 }
 
-/// A test that already fails would convict every change of its kernels.
-void expect_all_pass(const std::vector<Test>& tests, const std::vector<Case>& cases) {
-  for (const Test& test : tests) {
-    const bool needed = std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return test.compiles(c.file); });
-    if (needed && outcome_of(test).kind != Outcome::passed)
-      throw std::runtime_error(test.name + " fails with every barrier in its place. Mend it, or build it again: " +
-                               "cmake --build " + build_folder.string());
-  }
-}
-
-/// One of the cores, while it lives.
-class Core {
-public:
-  explicit Core(std::counting_semaphore<>& cores) : cores_(cores) { cores_.acquire(); }
-  ~Core() { cores_.release(); }
-  Core(const Core&) = delete;
-  Core& operator=(const Core&) = delete;
-
-private:
-  std::counting_semaphore<>& cores_;
-};
-
 bool all_killed(const std::vector<fs::path>& files) {
   const std::vector<Case> cases = cases_in(files);
-  const std::vector<Test> tests = tests_of(build_folder);
-  expect_all_pass(tests, cases);
+  // Every test of kernels; the readers' own exercises are none of them.
+  const std::vector<rebuild::Test> tests = rebuild::tests_of(build_folder, {"chapter", "solution", "common"});
+  for (const rebuild::Test& test : tests)
+    if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return test.compiles(c.file); }))
+      rebuild::expect_pass(test, build_folder, limit_seconds);
 
-  // As many at a time as there are cores; told in the order of the files.
-  std::counting_semaphore<> cores(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::future<Verdict>> verdicts;
-  for (const Case& c : cases)
-    verdicts.push_back(std::async(std::launch::async, [&] {
-      const Core core(cores);
-      return judge(tests, build_folder, c.file, c.source, c.barrier);
-    }));
-
+  auto verdicts = rebuild::on_all_cores(cases.size(), [&](std::size_t i) {
+    return judge(tests, build_folder, cases[i].file, cases[i].source, cases[i].barrier);
+  });
   std::size_t killed = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Verdict verdict = verdicts[i].get();

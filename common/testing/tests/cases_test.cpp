@@ -16,14 +16,14 @@
 #include <vector>
 
 using testing::Data;
-using testing::LayerNormCase;
+using testing::NormCase;
 using testing::Random;
 
 namespace {
 
-std::uint64_t hash(const std::vector<LayerNormCase>& cases) {
+std::uint64_t hash(const std::vector<NormCase>& cases) {
   std::uint64_t h = 0xCBF29CE484222325u;  // FNV-1a, over the bits of every float
-  for (const LayerNormCase& input : cases) {
+  for (const NormCase& input : cases) {
     for (const auto* values : {&input.x, &input.gamma, &input.beta}) {
       for (const float value : *values) h = (h ^ std::bit_cast<std::uint32_t>(value)) * 0x100000001B3u;
     }
@@ -31,7 +31,7 @@ std::uint64_t hash(const std::vector<LayerNormCase>& cases) {
   return h;
 }
 
-void check_shape(const LayerNormCase& input) {
+void check_shape(const NormCase& input) {
   CAPTURE(input.name);
   CHECK(input.rows >= 1);
   CHECK(input.cols >= 1);
@@ -90,7 +90,7 @@ TEST_CASE("uniform() stays in its range and fills it") {
 }
 
 TEST_CASE("a case is a function of its seed alone") {
-  const LayerNormCase a = testing::make_case(3, 50, Data::massive, 7);
+  const NormCase a = testing::make_case(3, 50, Data::massive, 7);
   CHECK(a.x == testing::make_case(3, 50, Data::massive, 7).x);
   CHECK(a.gamma == testing::make_case(3, 50, Data::massive, 7).gamma);
   CHECK(a.x != testing::make_case(3, 50, Data::massive, 8).x);
@@ -139,17 +139,17 @@ TEST_CASE("every kind of data is what its name says") {
 
 TEST_CASE("rows of a case differ, and offsets have both signs") {
   for (const Data data : {Data::centred, Data::offset_100, Data::constant, Data::massive}) {
-    const LayerNormCase input = testing::make_case(2, 100, data, 6);
+    const NormCase input = testing::make_case(2, 100, data, 6);
     CAPTURE(input.name);
     CHECK(!std::equal(input.x.begin(), input.x.begin() + 100, input.x.begin() + 100));
   }
-  const LayerNormCase offset = testing::make_case(2, 100, Data::offset_100, 6);
+  const NormCase offset = testing::make_case(2, 100, Data::offset_100, 6);
   CHECK(offset.x[0] > 0);
   CHECK(offset.x[100] < 0);
 }
 
 TEST_CASE("γ and β have both signs and no column is like another") {
-  const LayerNormCase input = testing::make_case(1, 100, Data::centred, 7);
+  const NormCase input = testing::make_case(1, 100, Data::centred, 7);
   for (const auto* vector : {&input.gamma, &input.beta}) {
     CHECK(std::set<float>(vector->begin(), vector->end()).size() == 100);
     CHECK(*std::min_element(vector->begin(), vector->end()) < 0);
@@ -158,11 +158,11 @@ TEST_CASE("γ and β have both signs and no column is like another") {
 }
 
 TEST_CASE("the standard cases cover every kind of data, the tails of vector, warp and block, and one row or many") {
-  const std::vector<LayerNormCase> cases = testing::standard_cases();
+  const std::vector<NormCase> cases = testing::standard_cases();
   std::set<std::string> names;
   std::set<std::int64_t> widths;
   std::int64_t elements = 0, most_rows = 0;
-  for (const LayerNormCase& input : cases) {
+  for (const NormCase& input : cases) {
     check_shape(input);
     names.insert(input.name);
     widths.insert(input.cols);
@@ -181,9 +181,9 @@ TEST_CASE("the standard cases cover every kind of data, the tails of vector, war
 }
 
 TEST_CASE("the published cases are the rows that the reports give") {
-  const std::vector<LayerNormCase> cases = testing::published_cases();
+  const std::vector<NormCase> cases = testing::published_cases();
   CHECK(cases.size() == 10);
-  for (const LayerNormCase& input : cases) check_shape(input);
+  for (const NormCase& input : cases) check_shape(input);
   CHECK(cases[0].name == "ORT-21935");
   CHECK(cases[0].x == std::vector<float>(256, 1234));
   CHECK(cases[2].x == std::vector<float>{80000, 80001, 80002, 80003});
@@ -198,7 +198,7 @@ TEST_CASE("the published cases are the rows that the reports give") {
 }
 
 TEST_CASE("the trap rows have the exact mean and variance that their table gives") {
-  const std::vector<LayerNormCase> cases = testing::trap_cases();
+  const std::vector<NormCase> cases = testing::trap_cases();
   const auto table = testing::data_table("traps.csv");
   REQUIRE(cases.size() == table.size());
   CHECK(cases.size() == 14);

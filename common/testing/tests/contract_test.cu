@@ -32,6 +32,7 @@ enum class Fault {
   counts_in_binary32,
   changes_with_each_run,
   changes_with_the_number_of_rows,
+  subtracts_the_mean,  // of RMSNorm
 };
 
 constexpr int block_threads = 64;
@@ -109,14 +110,59 @@ void layer_norm(const LayerNormArgs& args, cudaStream_t stream) {
 }
 
 void sound(const LayerNormArgs& args, cudaStream_t stream) { layer_norm<Fault::none>(args, stream); }
+void cancelling(const LayerNormArgs& args, cudaStream_t stream) { layer_norm<Fault::cancels>(args, stream); }
 void sound_not_in_place(const LayerNormArgs& args, cudaStream_t stream) {
   check(args, InPlace::refused);
   layer_norm<Fault::none>(args, stream);
 }
 
 template <Fault fault>
-testing::LayerNormContract with() {
+testing::NormContract with() {
   return {layer_norm<fault>, InPlace::allowed, testing::thread_per_row, block_threads, testing::ConstantRow::exact};
+}
+
+/// RMSNorm, one thread per row.
+template <Fault fault>
+__global__ void rms_norm_kernel(RmsNormArgs args) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+  if (row >= args.rows) return;
+  const std::int64_t cols = args.cols;
+  const std::int64_t first = offset<fault>(row * cols);
+  const float* x = args.x + first;
+  float* y = args.y + first;
+
+  float sum = 0, squares = 0;
+  for (std::int64_t c = 0; c < cols; ++c) {
+    const float value = x[c];
+    if (fault == Fault::hides_nan && !(fabsf(value) < 1e30f)) continue;
+    sum += value;
+    squares += value * value;
+  }
+  const float mean = fault == Fault::subtracts_the_mean ? sum / static_cast<float>(cols) : 0.0f;
+  float mean_square = squares / static_cast<float>(cols);
+  if (fault == Fault::bounds_the_variance_from_below) mean_square = fmaxf(mean_square, 1e-12f);
+  const float rstd = 1.0f / sqrtf(mean_square + args.eps);
+
+  const std::int64_t written = fault == Fault::drops_the_tail && cols > 4 ? cols / 4 * 4 : cols;
+  for (std::int64_t c = 0; c < written; ++c) {
+    y[c] = (x[c] - mean) * rstd * (args.gamma == nullptr ? 1.0f : args.gamma[c]);
+  }
+  if (args.rstd != nullptr) args.rstd[row] = rstd;
+}
+
+template <Fault fault>
+void rms_norm(const RmsNormArgs& args, cudaStream_t stream) {
+  if (fault != Fault::checks_nothing) check(args, InPlace::allowed);
+  if (fault == Fault::checks_nothing && (args.rows <= 0 || args.x == nullptr || args.y == nullptr)) return;
+  if (args.rows == 0) return;
+  launch(rms_norm_kernel<fault>, {blocks_for(args.rows, block_threads), block_threads, 0, stream}, args);
+}
+
+void sound_rms_norm(const RmsNormArgs& args, cudaStream_t stream) { rms_norm<Fault::none>(args, stream); }
+
+template <Fault fault>
+testing::NormContract rms_with() {
+  return {rms_norm<fault>, InPlace::allowed, testing::thread_per_row, block_threads, {}};
 }
 
 /// One float per thread.
@@ -160,6 +206,7 @@ bool any_contains(const testing::Violations& violations, const std::string& part
 using contract_test::any_contains;
 using contract_test::copy_with;
 using contract_test::Fault;
+using contract_test::rms_with;
 using contract_test::with;
 namespace rules = testing::contract;
 
@@ -169,6 +216,12 @@ LAYER_NORM_CONTRACT(contract_test::sound, .in_place = InPlace::allowed, .summati
 LAYER_NORM_CONTRACT(contract_test::sound_not_in_place, .in_place = InPlace::refused,
                     .summation = testing::thread_per_row, .rows_per_block = contract_test::block_threads,
                     .constant_row = testing::ConstantRow::exact_sums)
+// One whose variance cancels keeps all but the one about constant rows, and without that trait it is convicted of it.
+CANCELLING_LAYER_NORM_CONTRACT(contract_test::cancelling, .in_place = InPlace::allowed,
+                               .summation = testing::thread_per_row, .rows_per_block = contract_test::block_threads,
+                               .constant_row = testing::ConstantRow::wrong)
+RMS_NORM_CONTRACT(contract_test::sound_rms_norm, .in_place = InPlace::allowed, .summation = testing::thread_per_row,
+                  .rows_per_block = contract_test::block_threads)
 COPY_CONTRACT(contract_test::sound_copy, .elements_per_block = contract_test::block_threads)
 
 TEST_SUITE("long") {
@@ -198,7 +251,7 @@ TEST_CASE("a launcher that checks nothing is convicted, argument by argument") {
 }
 
 TEST_CASE("a launcher that allows y == x where the contract refuses it is convicted") {
-  testing::LayerNormContract contract = with<Fault::none>();
+  testing::NormContract contract = with<Fault::none>();
   contract.in_place = InPlace::refused;
   CHECK(any_contains(rules::overlap(contract), "y = x was accepted"));
 }
@@ -221,7 +274,7 @@ TEST_CASE("a kernel that writes rstd only beside mean is convicted") {
 #ifndef LNH_CUDA  // on a GPU the wild access would end the CUDA context, and all tests after it
 
 TEST_CASE("32-bit offsets are convicted") {
-  for (const testing::LayerNormContract& kernel : {with<Fault::int_offsets>(), with<Fault::unsigned_offsets>()}) {
+  for (const testing::NormContract& kernel : {with<Fault::int_offsets>(), with<Fault::unsigned_offsets>()}) {
     const testing::Violations violations = rules::large_offsets(kernel);
     CHECK(any_contains(violations, "the last rows of 1048579×4096"));
     CHECK(any_contains(violations, "the last rows of 1073741827×4"));
@@ -245,6 +298,7 @@ TEST_CASE("a hidden NaN and a NaN that spreads to another row are convicted") {
 
 TEST_CASE("a cancelling variance and a variance with a lower bound are convicted by constant rows") {
   CHECK(!rules::constant_row(with<Fault::cancels>()).empty());
+  CHECK(!rules::any_cols_any_alignment(with<Fault::cancels>()).empty());
   CHECK(any_contains(rules::constant_row(with<Fault::bounds_the_variance_from_below>()), "eps = 0: rstd must be ∞"));
 }
 
@@ -252,6 +306,22 @@ TEST_CASE("bits that change with the run or with the number of rows are convicte
   CHECK(any_contains(rules::same_bits_again(with<Fault::changes_with_each_run>()), "run again, y: the bits differ"));
   CHECK(any_contains(rules::rows_are_independent(with<Fault::changes_with_the_number_of_rows>()),
                      "alone, y: the bits differ"));
+}
+
+TEST_CASE("faulty RMSNorms are convicted") {
+  CHECK(any_contains(rules::constant_row(rms_with<Fault::subtracts_the_mean>()), "all 1.000000, eps 0.000010"));
+  CHECK(any_contains(rules::constant_row(rms_with<Fault::bounds_the_variance_from_below>()),
+                     "all 0.000000, eps 0.000000"));
+  CHECK(any_contains(rules::nan_or_inf(rms_with<Fault::hides_nan>()), "rstd must be 0"));
+  CHECK(any_contains(rules::nan_or_inf(rms_with<Fault::hides_nan>()), "y must be NaN in all of this row"));
+  CHECK(any_contains(rules::any_cols_any_alignment(rms_with<Fault::drops_the_tail>()), "were never written"));
+  CHECK(any_contains(rules::any_cols_any_alignment(rms_with<Fault::subtracts_the_mean>()), "outside the bound"));
+  const testing::Violations overlaps = rules::overlap(rms_with<Fault::checks_nothing>());
+  for (const char* what : {"y = x + 1", "gamma in y", "rstd in x"}) {
+    CHECK(any_contains(overlaps, std::string(what) + " was accepted"));
+  }
+  CHECK_FALSE(any_contains(overlaps, "beta"));  // RMSNorm has neither
+  CHECK_FALSE(any_contains(overlaps, "mean in"));
 }
 
 TEST_CASE("faulty copies are convicted") {

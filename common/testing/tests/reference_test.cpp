@@ -74,7 +74,7 @@ TEST_CASE("the variance agrees with exact integer arithmetic, whatever the offse
   for (const testing::Data data :
        {testing::Data::offset_10, testing::Data::offset_1000, testing::Data::offset_10000, testing::Data::one_off}) {
     for (const std::int64_t cols : {2, 33, 1000, 4096}) {
-      const testing::LayerNormCase input = testing::make_case(1, cols, data, 3);
+      const testing::NormCase input = testing::make_case(1, cols, data, 3);
       CAPTURE(input.name);
       Integer sum = 0;
       Integer squares = 0;
@@ -149,6 +149,40 @@ TEST_CASE("NaN, inf and a constant row with eps = 0 follow IEEE") {
   CHECK(result.y[3] == 1);
   CHECK(result.mean[2] == inf);
   CHECK(result.rstd[3] == inf);
+}
+
+TEST_CASE("rms_norm_reference divides each row by the root of its mean square, then applies γ by column") {
+  const std::vector<float> x = {1, 7, -3, -3}, gamma = {2, 4};
+  const auto result = testing::rms_norm_reference(x, gamma, 2, 2, 0);  // mean squares 25 and 9
+  CHECK(result.mean_square == std::vector<double>{25, 9});
+  CHECK(result.rstd == std::vector<double>{1 / 5.0, 1 / 3.0});
+  CHECK(result.y[0] == doctest::Approx(2 / 5.0).epsilon(1e-15));
+  CHECK(result.y[1] == doctest::Approx(28 / 5.0).epsilon(1e-15));
+  CHECK(result.y[2] == doctest::Approx(-2).epsilon(1e-15));  // a constant row: γ·c/|c|
+  CHECK(result.y[3] == doctest::Approx(-4).epsilon(1e-15));
+  CHECK(testing::rms_norm_reference(x, {}, 2, 2, 16).rstd == std::vector<double>{1 / std::sqrt(41.0), 1 / 5.0});
+  CHECK(testing::rms_norm_reference(std::vector<float>(3), {}, 1, 3, 1e-5).y == std::vector<double>{0, 0, 0});
+  CHECK_THROWS_WITH_AS(testing::rms_norm_reference(x, {}, 2, 3, 0), doctest::Contains("rms_norm_reference: x, gamma"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("RMSNorm's values from public reports") {
+  const auto y = [](std::vector<float> x, double eps) {
+    return testing::rms_norm_reference(x, {}, 1, static_cast<std::int64_t>(x.size()), eps).y;
+  };
+  // openvino-37084: one inf gives NaN in its own column and 0 in the others.
+  const std::vector<double> with_inf = y({std::numeric_limits<float>::infinity(), 1, 1, 1}, 1e-6);
+  CHECK(std::isnan(with_inf[0]));
+  for (const std::size_t c : {1, 2, 3}) CHECK(with_inf[c] == 0);
+  // TIM-VX-589: eps is the caller's.
+  CHECK(std::abs(y(std::vector<float>(8, 0.001f), 1e-5)[7] - 0.3015113) < 1e-7);
+  CHECK(std::abs(y(std::vector<float>(8, 0.001f), 1)[7] - 9.999995e-4) < 1e-9);
+  // nntrainer-4318 and tilelang-ascend-890: the last columns count.
+  CHECK(std::abs(y({2, 3, 6}, 1e-6)[2] - 1.484615) < 1e-6);
+  std::vector<float> last_one(513, 1);
+  last_one.back() = 32;
+  CHECK(std::abs(y(last_one, 1e-6)[0] - 0.577914) < 1e-6);
+  CHECK(std::abs(y(last_one, 1e-6)[512] - 18.493239) < 1e-6);
 }
 
 TEST_CASE("sizes that do not fit are refused") {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-using testing::LayerNormCase;
-using testing::LayerNormResult;
+using testing::NormCase;
+using testing::NormResult;
 using testing::Summation;
 
 namespace {
@@ -86,8 +86,8 @@ Statistics welford(std::span<const float> row, std::size_t lanes) {
   return {state.mean, state.m2 / state.n};
 }
 
-LayerNormResult emulate(Algorithm algorithm, const LayerNormCase& input, std::size_t lanes) {
-  LayerNormResult result;
+NormResult emulate(Algorithm algorithm, const NormCase& input, std::size_t lanes) {
+  NormResult result;
   const auto cols = static_cast<std::size_t>(input.cols);
   for (std::size_t r = 0; r < static_cast<std::size_t>(input.rows); ++r) {
     const auto row = std::span(input.x).subspan(r * cols, cols);
@@ -115,9 +115,9 @@ struct Form {
 constexpr Form forms[] = {{1, testing::thread_per_row}, {32, dealt_to<32>}, {256, dealt_to<256>}};
 
 /// One row N(mean, σ²), with γ and β.
-LayerNormCase row_with(double mean, double sigma, std::int64_t cols, float eps, std::uint64_t seed) {
+NormCase row_with(double mean, double sigma, std::int64_t cols, float eps, std::uint64_t seed) {
   testing::Random random(seed);
-  LayerNormCase input = testing::make_case(1, cols, testing::Data::zero, seed);
+  NormCase input = testing::make_case(1, cols, testing::Data::zero, seed);
   for (float& x : input.x) x = static_cast<float>(mean + sigma * random.normal());
   input.eps = eps;
   input.name = "mean " + std::to_string(mean) + ", σ " + std::to_string(sigma) + ", " + std::to_string(cols) +
@@ -125,15 +125,15 @@ LayerNormCase row_with(double mean, double sigma, std::int64_t cols, float eps, 
   return input;
 }
 
-testing::LayerNormTolerance tolerance_of(const LayerNormCase& input, Summation summation) {
+testing::LayerNormTolerance tolerance_of(const NormCase& input, Summation summation) {
   return testing::layer_norm_tolerance(
       input, testing::layer_norm_reference(input.x, input.gamma, input.beta, input.rows, input.cols, input.eps),
       summation);
 }
 
-double worst_ratio(Algorithm algorithm, const std::vector<LayerNormCase>& cases, const Form& form) {
+double worst_ratio(Algorithm algorithm, const std::vector<NormCase>& cases, const Form& form) {
   double worst = 0;
-  for (const LayerNormCase& input : testing::judgeable(cases, form.summation).judged) {
+  for (const NormCase& input : testing::judgeable(cases, form.summation).judged) {
     const auto verdict = testing::judge(emulate(algorithm, input, form.lanes), input, form.summation(input.cols));
     CHECK_MESSAGE(verdict.passed(), form.lanes << " lanes, " << verdict.text());
     worst = std::max(worst, verdict.ratio());
@@ -145,7 +145,7 @@ double worst_ratio(Algorithm algorithm, const std::vector<LayerNormCase>& cases,
 
 TEST_CASE("the bounds are the formulas of their table") {
   // mean 3, variance 1, eps 0: κ = 3; m = 5, T = 32: D = 10, D' = 13. x̂ = −1 and 1.
-  const LayerNormCase input{
+  const NormCase input{
       .name = "by hand", .rows = 1, .cols = 2, .x = {2, 4}, .gamma = {-2, 0.5f}, .beta = {0.25f, -1}, .eps = 0};
   const auto tolerance = tolerance_of(input, {.serial = 5, .threads = 32});
   CHECK(tolerance.kappa[0] == 3);
@@ -157,7 +157,7 @@ TEST_CASE("the bounds are the formulas of their table") {
 }
 
 TEST_CASE("m below 4 counts as 4, and T need not be a power of two") {
-  const LayerNormCase input{.name = "by hand", .rows = 1, .cols = 2, .x = {-1, 1}, .gamma = {}, .beta = {}, .eps = 0};
+  const NormCase input{.name = "by hand", .rows = 1, .cols = 2, .x = {-1, 1}, .gamma = {}, .beta = {}, .eps = 0};
   for (const std::int64_t serial : {1, 2, 4}) {
     CHECK(tolerance_of(input, {serial, 1}).y[0] == doctest::Approx(12 * u * 1.5 + 6 * u).epsilon(1e-12));
   }
@@ -168,10 +168,10 @@ TEST_CASE("m below 4 counts as 4, and T need not be a power of two") {
 
 TEST_CASE("κ comes from the rounded inputs and from eps, and the bound of y grows with it") {
   // In decimals the variance is 8.25e-6 and κ 3.48e5 would not change by much; in binary32 1e7 + 0.1 is 1e7.
-  const LayerNormCase collapsed{
+  const NormCase collapsed{
       .name = "collapsed", .rows = 1, .cols = 2, .x = {1e7f, 1e7f + 0.1f}, .gamma = {}, .beta = {}, .eps = 1e10f};
   CHECK(tolerance_of(collapsed, {2, 1}).kappa[0] == doctest::Approx(1e7 / std::sqrt(1e10)).epsilon(1e-9));
-  const LayerNormCase centred{.name = "centred", .rows = 1, .cols = 2, .x = {-1, 1}, .gamma = {}, .beta = {}, .eps = 1};
+  const NormCase centred{.name = "centred", .rows = 1, .cols = 2, .x = {-1, 1}, .gamma = {}, .beta = {}, .eps = 1};
   CHECK(tolerance_of(centred, {2, 1}).kappa[0] == 1);
 
   double smaller = 0;
@@ -183,7 +183,7 @@ TEST_CASE("κ comes from the rounded inputs and from eps, and the bound of y gro
 }
 
 TEST_CASE("a constant row has a bound of 4u on rstd, and none on a variance that is not 0") {
-  const LayerNormCase input{
+  const NormCase input{
       .name = "constant", .rows = 1, .cols = 4, .x = {0, 0, 0, 0}, .gamma = {}, .beta = {}, .eps = 1e-5f};
   const auto tolerance = tolerance_of(input, {4, 1});
   CHECK(tolerance.rstd[0] == doctest::Approx(4 * u / std::sqrt(1e-5)).epsilon(1e-6));
@@ -191,7 +191,7 @@ TEST_CASE("a constant row has a bound of 4u on rstd, and none on a variance that
 }
 
 TEST_CASE("a row whose bound says nothing is refused with a reason, and judgeable() takes it out") {
-  LayerNormCase input{
+  NormCase input{
       .name = "two rows", .rows = 2, .cols = 2, .x = {1, 3, 1e6f, 1e6f + 1}, .gamma = {}, .beta = {}, .eps = 0};
   CHECK_THROWS_WITH_AS(tolerance_of(input, {2, 1}),
                        doctest::Contains("two rows: row 1 says nothing about this kernel: the bound allows 1.4 in x̂"),
@@ -210,17 +210,16 @@ TEST_CASE("a row whose bound says nothing is refused with a reason, and judgeabl
 }
 
 TEST_CASE("the same row may say nothing about a long chain and something about a short one") {
-  const LayerNormCase input = row_with(1000, 1, 4096, 1e-5f, 2);
+  const NormCase input = row_with(1000, 1, 4096, 1e-5f, 2);
   CHECK(testing::judgeable({input}, testing::thread_per_row).judged.empty());  // 4104 · 1000 · u = 0.24
   CHECK(testing::judgeable({input}, dealt_to<256>).refused.empty());           // 24 · 1000 · u = 0.0014
 }
 
 TEST_CASE("where the reference is not finite there is no bound, and the same NaN and infinity are asked for") {
-  const LayerNormCase input{
-      .name = "eps 0", .rows = 2, .cols = 2, .x = {7, 7, NAN, 1}, .gamma = {}, .beta = {}, .eps = 0};
-  const LayerNormResult right{.y = {NAN, NAN, NAN, NAN}, .mean = {7, NAN}, .rstd = {INFINITY, NAN}};
+  const NormCase input{.name = "eps 0", .rows = 2, .cols = 2, .x = {7, 7, NAN, 1}, .gamma = {}, .beta = {}, .eps = 0};
+  const NormResult right{.y = {NAN, NAN, NAN, NAN}, .mean = {7, NAN}, .rstd = {INFINITY, NAN}};
   CHECK(testing::judge(right, input, {2, 1}).passed());
-  LayerNormResult hidden = right;
+  NormResult hidden = right;
   hidden.y[1] = 0;
   CHECK_FALSE(testing::judge(hidden, input, {2, 1}).passed());
   hidden = right;
@@ -240,7 +239,7 @@ TEST_CASE("Welford and two passes keep within the bound on every standard, publi
 TEST_CASE("Welford and two passes keep within the bound over a sweep of κ, width and eps") {
   std::uint64_t seed = 100;
   for (const Form& form : forms) {
-    std::vector<LayerNormCase> cases;
+    std::vector<NormCase> cases;
     for (const std::int64_t cols : {1, 2, 3, 4, 5, 8, 16, 31, 64, 257, 1000, 4096}) {
       for (const double kappa : {0.0, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e5}) {
         for (const double sigma : {1e-4, 1.0, 1e3}) {  // variance far below eps, and far above
@@ -259,7 +258,7 @@ TEST_CASE("the cancelling variance is convicted on every trap row: ten times the
   for (const Form& form : forms) {
     const testing::Selection traps = testing::judgeable(testing::trap_cases(), form.summation);
     CHECK(traps.refused.empty());
-    for (const LayerNormCase& input : traps.judged) {
+    for (const NormCase& input : traps.judged) {
       const auto verdict = testing::judge(emulate(textbook, input, form.lanes), input, form.summation(input.cols));
       CAPTURE(verdict.text());
       CHECK(verdict.y.ratio >= 10);  // infinite for NaN
@@ -268,26 +267,124 @@ TEST_CASE("the cancelling variance is convicted on every trap row: ten times the
   }
 }
 
+namespace {
+
+/// RMSNorm in binary32, with one lane or several and a tree.
+NormResult emulate_rms_norm(const NormCase& input, std::size_t lanes) {
+  NormResult result;
+  const auto cols = static_cast<std::size_t>(input.cols);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(input.rows); ++r) {
+    const auto row = std::span(input.x).subspan(r * cols, cols);
+    const float squares = reduce<Sum>(cols, lanes, [&](std::size_t c) { return row[c] * row[c]; }).value;
+    const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(cols) + input.eps);
+    for (std::size_t c = 0; c < cols; ++c)
+      result.y.push_back(row[c] * rstd * (input.gamma.empty() ? 1 : input.gamma[c]));
+    result.rstd.push_back(rstd);
+  }
+  return result;
+}
+
+testing::NormVerdict judge_rms_norm(const NormResult& result, const NormCase& input, const Form& form) {
+  return testing::judge(result, input, form.summation(input.cols), Norm::rms_norm);
+}
+
+}  // namespace
+
+TEST_CASE("RMSNorm's bounds are the formulas of their table") {
+  // Σx²/2 = 25, eps 15: w = 25/40, rstd = 1/√40; m = 5, T = 32: D = 10.
+  const NormCase input{
+      .name = "by hand", .rows = 1, .cols = 2, .x = {1, 7}, .gamma = {-2, 0.5f}, .beta = {9, 9}, .eps = 15};
+  const auto tolerance = testing::rms_norm_tolerance(input, testing::rms_norm_reference(input.x, input.gamma, 1, 2, 15),
+                                                     {.serial = 5, .threads = 32});
+  const double of_sum = 10 * u * (25.0 / 40) / 2;
+  CHECK(tolerance.rstd[0] == doctest::Approx((of_sum + 4 * u) / std::sqrt(40.0)).epsilon(1e-12));
+  CHECK(tolerance.y[0] == doctest::Approx(2 / std::sqrt(40.0) * (of_sum + 6 * u)).epsilon(1e-12));
+  CHECK(tolerance.y[1] == doctest::Approx(3.5 / std::sqrt(40.0) * (of_sum + 6 * u)).epsilon(1e-12));
+}
+
+TEST_CASE("RMSNorm keeps within its bound over a sweep of κ, width and eps, and κ changes nothing") {
+  std::uint64_t seed = 500;
+  for (const Form& form : forms) {
+    double largest = 0, largest_far_from_0 = 0;
+    for (const std::int64_t cols : {1, 2, 3, 4, 5, 8, 16, 31, 64, 257, 1000, 4096}) {
+      for (const double kappa : {0.0, 1.0, 10.0, 1e3, 1e5, 1e7}) {
+        for (const double sigma : {1e-4, 1.0, 1e3}) {
+          for (const float eps : {0.0f, 1e-5f, 1.0f}) {
+            const NormCase input = row_with(kappa * sigma, sigma, cols, eps, seed++);
+            const auto verdict = judge_rms_norm(emulate_rms_norm(input, form.lanes), input, form);
+            CHECK_MESSAGE(verdict.passed(), form.lanes << " lanes, " << verdict.text());
+            largest = std::max(largest, verdict.ratio());
+            if (kappa >= 1e5) largest_far_from_0 = std::max(largest_far_from_0, verdict.ratio());
+          }
+        }
+      }
+    }
+    MESSAGE(form.lanes << " lanes: error/bound at most " << largest << ", with κ of 1e5 and more "
+                       << largest_far_from_0);
+    CHECK(largest > 0.1);  // a bound that nothing comes near would not be worth much
+  }
+}
+
+TEST_CASE("RMSNorm keeps within its bound on every standard, published and trap case: it refuses no row") {
+  for (const Form& form : forms) {
+    for (const auto& cases : {testing::standard_cases(), testing::published_cases(), testing::trap_cases()}) {
+      for (const NormCase& input : cases) {
+        const auto verdict = judge_rms_norm(emulate_rms_norm(input, form.lanes), input, form);
+        CHECK_MESSAGE(verdict.passed(), form.lanes << " lanes, " << verdict.text());
+      }
+    }
+  }
+}
+
+TEST_CASE("where RMSNorm's reference is not finite there is no bound, and the same NaN, infinity and 0 are asked for") {
+  const NormCase input{
+      .name = "eps 0", .rows = 3, .cols = 2, .x = {0, 0, INFINITY, 1, NAN, 1}, .gamma = {}, .beta = {}, .eps = 0};
+  const NormResult right{.y = {NAN, NAN, NAN, 0, NAN, NAN}, .mean = {}, .rstd = {INFINITY, 0, NAN}};
+  CHECK(judge_rms_norm(right, input, forms[0]).passed());
+  for (const std::size_t i : {0, 2, 3, 4}) {
+    NormResult wrong = right;
+    wrong.y[i] = 1e-30f;
+    CAPTURE(i);
+    CHECK_FALSE(judge_rms_norm(wrong, input, forms[0]).passed());
+  }
+}
+
+TEST_CASE("known mistakes in RMSNorm are far outside the bound") {
+  const Form form = forms[1];
+  const NormCase input = testing::make_case(1, 100, testing::Data::offset_10, 31);
+  const NormResult right = emulate_rms_norm(input, form.lanes);
+  REQUIRE(judge_rms_norm(right, input, form).passed());
+  const auto rescaled = [&](double factor) {
+    NormResult wrong = right;
+    for (float& y : wrong.y) y = static_cast<float>(y * factor);
+    return judge_rms_norm(wrong, input, form).ratio();
+  };
+  CHECK(rescaled(std::sqrt(99.0 / 100)) > 10);  // over n − 1
+  CHECK(rescaled(1 / std::sqrt(100.0)) > 10);   // the sum of the squares, not their mean
+  CHECK(rescaled(1 + 1e-5) > 10);               // eps = 1e-5 outside the root, at a root near 1
+  CHECK(judge_rms_norm(emulate(two_pass, input, form.lanes), input, form).ratio() > 10);  // LayerNorm
+}
+
 TEST_CASE("known mistakes on an ordinary row are far outside the bound") {
-  const LayerNormCase input = testing::make_case(1, 100, testing::Data::offset_10, 31);
-  const LayerNormResult right = emulate(two_pass, input, 32);
+  const NormCase input = testing::make_case(1, 100, testing::Data::offset_10, 31);
+  const NormResult right = emulate(two_pass, input, 32);
   REQUIRE(testing::judge(right, input, dealt_to<32>(100)).passed());
-  const auto ratio_of = [&](const std::function<void(LayerNormResult&)>& mistake) {
-    LayerNormResult wrong = right;
+  const auto ratio_of = [&](const std::function<void(NormResult&)>& mistake) {
+    NormResult wrong = right;
     mistake(wrong);
     return testing::judge(wrong, input, dealt_to<32>(100)).ratio();
   };
   const auto rescaled = [&](double factor) {  // another rstd
-    return ratio_of([&](LayerNormResult& result) {
+    return ratio_of([&](NormResult& result) {
       for (std::size_t c = 0; c < 100; ++c)
         result.y[c] = static_cast<float>((result.y[c] - input.beta[c]) * factor + input.beta[c]);
     });
   };
   CHECK(rescaled(std::sqrt(99.0 / 100)) > 10);  // variance over n − 1
   CHECK(rescaled(1 - 1e-3) > 10);
-  CHECK(ratio_of([](LayerNormResult& result) { result.y[99] = result.y[98]; }) > 10);
-  CHECK(ratio_of([](LayerNormResult& result) { std::fill(result.y.begin(), result.y.end(), 0.0f); }) > 10);
-  CHECK(ratio_of([](LayerNormResult& result) { result.mean[0] *= 1.001f; }) > 10);
-  CHECK(ratio_of([](LayerNormResult& result) { result.rstd[0] *= 1.001f; }) > 10);
-  CHECK(ratio_of([](LayerNormResult& result) { result.rstd[0] = 1 / result.rstd[0]; }) > 10);
+  CHECK(ratio_of([](NormResult& result) { result.y[99] = result.y[98]; }) > 10);
+  CHECK(ratio_of([](NormResult& result) { std::fill(result.y.begin(), result.y.end(), 0.0f); }) > 10);
+  CHECK(ratio_of([](NormResult& result) { result.mean[0] *= 1.001f; }) > 10);
+  CHECK(ratio_of([](NormResult& result) { result.rstd[0] *= 1.001f; }) > 10);
+  CHECK(ratio_of([](NormResult& result) { result.rstd[0] = 1 / result.rstd[0]; }) > 10);
 }

@@ -1,4 +1,4 @@
-#include "build.h"
+#include <rebuild/rebuild.h>
 
 #include <learn/files.h>
 #include <learn/process.h>
@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 
-namespace barrier_deletion {
+namespace rebuild {
 
 namespace fs = std::filesystem;
 
@@ -23,7 +23,7 @@ const fs::path source_folder = LNH_SOURCE_DIR;
 class TemporaryFolder {
 public:
   TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "barrier_deletion_XXXXXX").string();
+    std::string name = (fs::temp_directory_path() / "rebuild_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("No folder can be made in " + name + ".");
     path_ = name;
   }
@@ -86,12 +86,13 @@ std::vector<fs::path> sources_of(const std::string& object, const fs::path& buil
   return sources;
 }
 
-Outcome run(const fs::path& program, const std::vector<std::string>& arguments) {
-  // Without a barrier a kernel may also loop for ever.
-  std::vector<std::string> command = {"timeout", "600", program.string()};
+Outcome run(const fs::path& program, const std::vector<std::string>& arguments, int limit_seconds) {
+  // A changed kernel may loop for ever.
+  std::vector<std::string> command = {"timeout", "-k", "5", std::to_string(limit_seconds), program.string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const learn::Finished finished = learn::run(command);
-  return {finished.exit_code == 0 ? Outcome::passed : Outcome::failed, finished.output};
+  const bool stopped = finished.exit_code == 124 || finished.exit_code == 137;
+  return {stopped ? Outcome::stopped : finished.exit_code == 0 ? Outcome::passed : Outcome::failed, finished.output};
 }
 
 }  // namespace
@@ -102,15 +103,14 @@ bool Test::compiles(const fs::path& file) const {
   });
 }
 
-std::vector<Test> tests_of(const fs::path& build) {
-  const std::set<std::string> labels_of_kernels = {"chapter", "solution", "common"};
+std::vector<Test> tests_of(const fs::path& build, const std::set<std::string>& labels) {
   const auto list = nlohmann::json::parse(output_of({LNH_CTEST, "--test-dir", build.string(), "--show-only=json-v1"}));
   std::vector<Test> tests;
   for (const auto& entry : list.at("tests")) {
-    std::set<std::string> labels;
+    std::set<std::string> labels_of_test;
     for (const auto& property : entry.value("properties", nlohmann::json::array()))
-      if (property.at("name") == "LABELS") labels = property.at("value").get<std::set<std::string>>();
-    if (std::none_of(labels.begin(), labels.end(), [&](auto& label) { return labels_of_kernels.contains(label); }))
+      if (property.at("name") == "LABELS") labels_of_test = property.at("value").get<std::set<std::string>>();
+    if (std::none_of(labels_of_test.begin(), labels_of_test.end(), [&](auto& label) { return labels.contains(label); }))
       continue;
     if (!entry.contains("command")) throw not_built(entry.at("name"), build);
 
@@ -129,9 +129,10 @@ std::vector<Test> tests_of(const fs::path& build) {
   return tests;
 }
 
-Outcome outcome_of(const Test& test) { return run(test.program, test.arguments); }
+Outcome outcome_of(const Test& test, int limit_seconds) { return run(test.program, test.arguments, limit_seconds); }
 
-Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& file, const std::string& text) {
+Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& file, const std::string& text,
+                     int limit_seconds) {
   // Every source is copied to the same place in a mirror of the project, and each path in the compile command leads
   // there. So the order of include folders and the folder of the including file decide as they do in the build.
   const TemporaryFolder mirror;
@@ -158,7 +159,30 @@ Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& fi
   }
   const learn::Finished linked = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + link});
   if (linked.exit_code != 0) return {Outcome::not_compiled, linked.output};
-  return run(program, test.arguments);
+  return run(program, test.arguments, limit_seconds);
 }
 
-}  // namespace barrier_deletion
+void expect_pass(const Test& test, const fs::path& build, int limit_seconds) {
+  if (outcome_of(test, limit_seconds).kind == Outcome::passed) return;
+  throw std::runtime_error(test.name + " fails with nothing changed. Mend it, or build it again: cmake --build " +
+                           build.string());
+}
+
+std::string first_finding(const std::string& output, const std::vector<std::string>& checks) {
+  // As simt::Finding::text() says it: "race: title", and below it "  at file:line in kernel".
+  std::istringstream lines(output);
+  std::string title;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t text = line.find_first_not_of(' ');
+    if (!title.empty() && text != std::string::npos && line.compare(text, 3, "at ") == 0) return title;
+    title.clear();
+    for (const std::string& check : checks) {
+      const std::size_t at = line.find(check + ": ");
+      if (at == 0 || (at != std::string::npos && std::isalnum(static_cast<unsigned char>(line[at - 1])) == 0))
+        title = line.substr(at);
+    }
+  }
+  return "";
+}
+
+}  // namespace rebuild

@@ -1,0 +1,87 @@
+#!/bin/bash
+# gpu_sanitize.sh BUILD OUT
+#
+# Every test program of the course under compute-sanitizer's four tools, on this machine's GPU. BUILD is a build folder of
+# the cuda preset. Writes to the folder OUT:
+#
+#   compute_sanitizer.md    a line for each program: its errors by tool, and how many of its test cases ran
+#   compute_sanitizer.log   the end of what each program and tool said, whole where there was an error
+#
+# Left out: the suites "long" and "large" and the contract's row of 2³² elements. They need minutes and tens of gigabytes,
+# and the sanitizer as much again. Exit code: 0 no error, 1 errors, 2 wrong use.
+set -u
+
+if [ $# -ne 2 ] || [ ! -f "$1/CTestTestfile.cmake" ]; then
+  echo "gpu_sanitize.sh takes a build folder of the cuda preset and a folder for the results. Write: $0 build/cuda docs/results/CARD" >&2
+  exit 2
+fi
+for tool in nvidia-smi compute-sanitizer; do
+  if ! command -v "$tool" > /dev/null; then
+    echo "gpu_sanitize.sh needs $tool, and there is none here: it needs a GPU with the CUDA Toolkit." >&2
+    exit 2
+  fi
+done
+
+build=$(cd "$1" && pwd)
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+tools='memcheck racecheck initcheck synccheck'
+raw=$(mktemp -d)
+trap 'rm -rf "$raw"' EXIT
+export raw
+
+# sanitize TOOL PROGRAM: raw/NAME.TOOL holds all that was said, and the exit code in the last line.
+sanitize() {
+  local said
+  said=$raw/$(basename "$2").$1
+  timeout -k 5 500 compute-sanitizer --tool "$1" --error-exitcode 86 "$2" --test-suite-exclude=long,large \
+    --test-case-exclude='*2³¹*' > "$said" 2>&1
+  echo "exit code $?" >> "$said"
+}
+export -f sanitize
+
+programs=$(ls "$build"/chapters/*_test "$build"/chapters/*_solution "$build"/common/device/device_*_test)
+# Most of a program's time is spent on the CPU, by the sanitizer: several of them share the GPU.
+runs=()
+for program in $programs; do
+  for tool in $tools; do runs+=("$tool" "$program"); done
+done
+# shellcheck disable=SC2016  # the inner shell expands it
+printf '%s %s\n' "${runs[@]}" | xargs -P "$(nproc)" -L 1 bash -c 'sanitize "$1" "$2"' sanitize
+
+errors=0
+{
+  echo "# The course's tests under compute-sanitizer"
+  echo
+  echo "card: $(nvidia-smi --query-gpu=name --format=csv,noheader -i 0)  "
+  echo "driver: $(nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0)  "
+  echo "compute-sanitizer: $(compute-sanitizer --version | sed -n 's/.*[Vv]ersion \([0-9.]*\).*/\1/p' | head -n 1)  "
+  echo "commit: ${LNH_COMMIT:-$(git -C "$build" describe --always --dirty 2> /dev/null || echo unknown)}"
+  echo
+  echo "Errors that each tool found. \`$(basename "$0")\` says what is left out."
+  echo
+  echo "| program | test cases | ${tools// / | } |"
+  echo "|---|---|---|---|---|---|"
+} > "$out/compute_sanitizer.md"
+: > "$out/compute_sanitizer.log"
+for program in $programs; do
+  name=$(basename "$program")
+  cases=$(sed -n 's/^\[doctest\] test cases: *\([0-9]*\) |.*/\1/p' "$raw/$name.memcheck")
+  row="| $name | ${cases:-none} |"
+  for tool in $tools; do
+    said=$raw/$name.$tool
+    # racecheck counts its hazards in words of its own.
+    found=$(sed -n -e 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' -e 's/.*RACECHECK SUMMARY: \([0-9]*\) hazard.*/\1/p' "$said" | tail -n 1)
+    lines=8
+    if [ "$(tail -n 1 "$said")" != 'exit code 0' ] || [ "${found:-1}" != 0 ]; then
+      found="${found:-no answer}, $(tail -n 1 "$said")"
+      errors=$((errors + 1))
+      lines=400
+    fi
+    row="$row $found |"
+    { printf '\n%s %s\n' "$tool" "$name"; tail -n "$lines" "$said" | sed "s#$build#BUILD#g"; } >> "$out/compute_sanitizer.log"
+  done
+  echo "$row" >> "$out/compute_sanitizer.md"
+done
+printf '\n%s\n' "$((${#runs[@]} / 2 - errors)) of $((${#runs[@]} / 2)) runs without an error." | tee -a "$out/compute_sanitizer.md"
+[ "$errors" -eq 0 ]

@@ -1,0 +1,156 @@
+// Exercise 02.1: E[x²] − E[x]² loses the rows that it must lose, and Welford's update keeps them.
+#include <1_naive_against_welford.cuh>
+
+#include <host/device_buffer.h>
+#include <testing/cases.h>
+#include <testing/random.h>
+#include <testing/reference.h>
+#include <testing/subject.h>
+#include <device/not_written_yet.cuh>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr double u = 0x1p-24;
+
+__global__ void update_kernel(exercise::Welford state, float x, std::int64_t* n, float* mean, float* m2) {
+  const exercise::Welford next = exercise::update(state, x);
+  *n = next.n;
+  *mean = next.mean;
+  *m2 = next.m2;
+}
+
+exercise::Welford updated(exercise::Welford state, float x) {
+  const DeviceBuffer<std::int64_t> n("n", 1);
+  const DeviceBuffer<float> mean("mean", 1), m2("m2", 1);
+  launch(update_kernel, {1, 1}, state, x, n.data(), mean.data(), m2.data());
+  return {n.download()[0], mean.download()[0], m2.download()[0]};
+}
+
+struct Variances {
+  std::vector<float> one_pass, welford;  // [rows]
+};
+Variances variances(const std::vector<float>& x, std::int64_t rows) {
+  const DeviceBuffer<float> in("x", x);
+  const DeviceBuffer<float> one_pass("one_pass", rows), welford("welford", rows);
+  exercise::variances(in.data(), rows, in.size() / rows, one_pass.data(), welford.data());
+  check_cuda(cudaDeviceSynchronize(), "the kernel");
+  return {one_pass.download(), welford.download()};
+}
+
+void require_one_pass_written() {
+  static const bool written = !is_not_written_yet(variances({1, 2}, 1).one_pass[0]);
+  REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: one_pass_variance returns what the stub returns");
+}
+void require_update_written() {
+  static const bool written = !is_not_written_yet(updated({0, 0, 0}, 1).mean);
+  REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: update returns what the stub returns");
+}
+
+/// What each method may be off by: its bound on a row that one thread adds up.
+struct Bounds {
+  double exact, one_pass, welford;
+};
+Bounds bounds(const std::vector<float>& row) {
+  const auto [mean, variance] = testing::moments(row);
+  const double n = static_cast<double>(row.size());
+  const double squares = variance + mean * mean;                              // κ²·variance
+  return {variance, n * u * squares, n * u * std::sqrt(variance * squares)};  // N·κ²·u and N·κ·u times the variance
+}
+
+std::vector<float> worked_example() {
+  std::vector<float> row;
+  for (int i = 1; i <= 10; ++i) row.push_back(static_cast<float>(1000 + 0.001 * i));
+  return row;
+}
+
+/// Rows near 0, one behind the other, more than a block has threads.
+constexpr std::int64_t centred_rows = 300, centred_cols = 40;
+std::vector<float> row_of(const std::vector<float>& x, std::int64_t row) {
+  return {x.begin() + row * centred_cols, x.begin() + (row + 1) * centred_cols};
+}
+
+}  // namespace
+
+TEST_CASE(LNH_SUBJECT ": E[x²] − E[x]² is exact where every step is") {
+  require_one_pass_written();
+  // Small whole numbers, and a length by which division is exact: (1 + 4 + 9 + 16) ÷ 4 − 2.5² = 1.25.
+  CHECK(variances({1, 2, 3, 4}, 1).one_pass[0] == 1.25f);
+  CHECK(variances({-1, 2, -3, 4}, 1).one_pass[0] == 7.25f);
+  CHECK(variances({0, 1, 2, 3, 4, 5, 6, 7}, 1).one_pass[0] == 5.25f);
+}
+
+TEST_CASE(LNH_SUBJECT ": one update gives the state of one value more") {
+  require_update_written();
+  // 4 behind the values 1, 2, 3, whose mean is 2 and m2 is 1 + 0 + 1: the mean of all four is 2.5, and m2 is 5.
+  const exercise::Welford first = updated({0, 0, 0}, 7), fourth = updated({3, 2, 2}, 4);
+  CHECK(first.n == 1);
+  CHECK(first.mean == 7);
+  CHECK(first.m2 == 0);
+  CHECK(fourth.n == 4);
+  CHECK(fourth.mean == 2.5f);
+  CHECK(fourth.m2 == 5);
+}
+
+TEST_CASE(LNH_SUBJECT ": both are within their bounds on rows near 0") {
+  require_one_pass_written();
+  require_update_written();
+  const auto x = testing::make_case(centred_rows, centred_cols, testing::Data::centred, 7).x;
+  const Variances got = variances(x, centred_rows);
+  for (std::int64_t row = 0; row < centred_rows; ++row) {
+    const Bounds bound = bounds(row_of(x, row));
+    const double one_pass = got.one_pass[row], welford = got.welford[row];
+    REQUIRE_MESSAGE(std::abs(one_pass - bound.exact) <= bound.one_pass,
+                    LNH_SUBJECT " gives the one-pass variance " << one_pass << " to row " << row << "; it is "
+                                                                << bound.exact << ", and the bound on its error is "
+                                                                << bound.one_pass);
+    REQUIRE_MESSAGE(std::abs(welford - bound.exact) <= bound.welford,
+                    LNH_SUBJECT " gives Welford's variance " << welford << " to row " << row << "; it is "
+                                                             << bound.exact << ", and the bound on its error is "
+                                                             << bound.welford);
+  }
+}
+
+TEST_CASE(LNH_SUBJECT ": on 1000.001 … 1000.010 one loses every digit, and the other does not") {
+  require_one_pass_written();
+  require_update_written();
+  const std::vector<float> row = worked_example();
+  const Bounds bound = bounds(row);
+  const Variances got = variances(row, 1);
+  const double one_pass = got.one_pass[0], welford = got.welford[0];
+  std::printf(
+      "The variance of 1000.001 ... 1000.010, as floats, is %.4g\n  one pass gives  %.4g\n  Welford gives   %.4g\n",
+      bound.exact, one_pass, welford);
+  CHECK_MESSAGE(std::abs(one_pass - bound.exact) > 0.9 * bound.exact,
+                LNH_SUBJECT " gives the one-pass variance " << one_pass << ", which is close to the right one, "
+                                                            << bound.exact
+                                                            << ". E[x²] − E[x]² cannot be: is this another formula?");
+  CHECK_MESSAGE(std::abs(welford - bound.exact) <= bound.welford,
+                LNH_SUBJECT " gives Welford's variance " << welford << "; it is " << bound.exact
+                                                         << ", and the bound on its error is " << bound.welford);
+}
+
+TEST_CASE(LNH_SUBJECT ": on the short rows that convict E[x²] − E[x]², one is convicted, and the other is not") {
+  require_one_pass_written();
+  require_update_written();
+  for (const testing::NormCase& input : testing::trap_cases()) {
+    const Bounds bound = bounds(input.x);
+    const Variances got = variances(input.x, 1);
+    const double one_pass = got.one_pass[0], welford = got.welford[0];
+    CHECK_MESSAGE((one_pass < 0 || one_pass > 10 * bound.exact),
+                  LNH_SUBJECT " gives the one-pass variance "
+                      << one_pass << " to the row " << input.name << ", whose variance is " << bound.exact
+                      << ". In all of 30 orders of the sums E[x²] − E[x]² is negative there, or more than ten times "
+                         "too large: is this another formula?");
+    CHECK_MESSAGE(std::abs(welford - bound.exact) <= bound.welford,
+                  LNH_SUBJECT " gives Welford's variance " << welford << " to the row " << input.name << "; it is "
+                                                           << bound.exact << ", and the bound on its error is "
+                                                           << bound.welford);
+  }
+}
