@@ -66,6 +66,9 @@ std::string cache_of(const std::vector<std::string>& parts) {
   return "";
 }
 
+/// The lines whose names hold `part`.
+std::string fractions_of(const std::vector<std::string>& jsons, const std::string& part);
+
 }  // namespace
 
 std::string results_table(const std::string& json) {
@@ -82,7 +85,13 @@ std::string results_table(const std::string& json) {
   return table + "\n" + measured_on(stored.at("context"));
 }
 
-std::string fractions_table(const std::vector<std::string>& jsons) {
+std::string fractions_table(const std::vector<std::string>& jsons) { return fractions_of(jsons, ""); }
+
+std::string ladder_table(const std::vector<std::string>& jsons) { return fractions_of(jsons, "::"); }
+
+namespace {
+
+std::string fractions_of(const std::vector<std::string>& jsons, const std::string& part) {
   struct Line {
     std::string kernel;
     std::map<std::int64_t, double> of_copy;  // by cols
@@ -97,7 +106,7 @@ std::string fractions_table(const std::vector<std::string>& jsons) {
     for (const auto& benchmark : stored.at("benchmarks")) {
       const std::vector<std::string> parts = split(benchmark.at("name").get<std::string>(), '/');
       const std::string cols_text = parameter(parts, "cols");
-      if (cols_text.empty() || cache_of(parts) != "cold") continue;
+      if (cols_text.empty() || cache_of(parts) != "cold" || parts.front().find(part) == std::string::npos) continue;
       const std::int64_t cols = std::stoll(cols_text);
       const double of_copy = benchmark.at("of_copy").get<double>();
       if (lines.empty() || lines.back().kernel != parts.front()) lines.push_back({parts.front(), {}});
@@ -126,4 +135,5 @@ std::string fractions_table(const std::vector<std::string>& jsons) {
   return table;
 }
 
+}  // namespace
 }  // namespace learn

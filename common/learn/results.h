@@ -14,4 +14,7 @@ std::string results_table(const std::string& json);
 /// columns, the largest of each column in bold. Cold L2 only. Throws std::runtime_error if there is nothing to show.
 std::string fractions_table(const std::vector<std::string>& jsons);
 
+/// That table with the course's kernels alone, chapter::kernel, without what a chapter tries out beside them.
+std::string ladder_table(const std::vector<std::string>& jsons);
+
 }  // namespace learn

@@ -153,9 +153,10 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
               while (words >> result) jsons.push_back(read_text(place.root / "docs/results" / (result + ".json")));
               if (kind == "results" && jsons.size() == 1) return results_table(jsons.front());
               if (kind == "fractions" && !jsons.empty()) return fractions_table(jsons);
+              if (kind == "ladder" && !jsons.empty()) return ladder_table(jsons);
               throw std::runtime_error("there is no table '" + name +
-                                       "'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME' and "
-                                       "'fractions CARD/NAME CARD/NAME …', for "
+                                       "'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
+                                       "'fractions CARD/NAME CARD/NAME …' and 'ladder CARD/NAME CARD/NAME …', for "
                                        "docs/results/CARD/NAME.json.");
             },
         .figure =

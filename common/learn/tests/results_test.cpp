@@ -56,6 +56,14 @@ TEST_CASE("fractions: kernels × columns, cold, the largest of a column in bold,
         "\n"
         "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n"
         "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-04, commit abc123.\n");
+  // The ladder: the course's kernels alone.
+  CHECK(learn::ladder_table({two, another}) ==
+        "| kernel | 4 096 |\n"
+        "|---|---|\n"
+        "| `n::norm` | **0.019** |\n"
+        "\n"
+        "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-03, commit abc123.\n"
+        "Measured on one Card 7, driver 1.2, CUDA 9.8, 2031-02-04, commit abc123.\n");
   CHECK_THROWS_WITH_AS(learn::fractions_table({file("2031-02-03", "")}), doctest::Contains("hold no kernel"),
                        std::runtime_error);
   CHECK_THROWS_AS(learn::fractions_table({stored("simt")}), std::runtime_error);
