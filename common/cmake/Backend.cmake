@@ -58,6 +58,7 @@ else()
     -gdwarf-4                             # addr2line of binutils 2.40 takes a .cuh for its .cu in g++'s DWARF 5
     -include ${PROJECT_SOURCE_DIR}/common/simt/cuda.h   # what nvcc includes by itself
     $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra>             # a float4 stays one 16-byte access
+    $<$<CXX_COMPILER_ID:GNU>:-fsanitize=alignment>      # a call where a pointer is not aligned as its type asks
     "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize;-fno-unroll-loops;-fno-builtin-memset;-fno-builtin-memcpy;SHELL:-mllvm -tsan-instrument-read-before-write=1>")
   target_link_libraries(lnh_kernels INTERFACE simt)
 endif()

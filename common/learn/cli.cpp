@@ -26,7 +26,30 @@ void require_affordable(std::int64_t rows, std::int64_t cols) {
                                rows, cols, most_elements));
 }
 
+/// Refuses a command without its subject with a sentence; CLI11's own would be "exercise is required".
+void require_subject(const std::string& subject, const char* command, const char* needs) {
+  if (!subject.empty()) return;
+  throw UsageError(fmt::format(
+      "./learn {0} needs {1}; ./learn list shows what there is, and ./learn {0} --help the rest.", command, needs));
+}
+
+/// The file as an absolute path, because the program works from the root. Its folder must exist: a new one would hide a
+/// mistyped path.
+std::string picture_file(const std::string& file) {
+  const std::filesystem::path path = std::filesystem::absolute(file);
+  if (std::filesystem::is_directory(path.parent_path())) return path.string();
+  throw UsageError(fmt::format("There is no folder {} for the picture {}: create it first, or correct --svg.",
+                               path.parent_path().string(), path.filename().string()));
+}
+
 }  // namespace
+
+std::string sentence(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const bool value_is_missing =
+      dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with("missing");
+  return value_is_missing ? text.substr(0, text.find(':')) + " needs a value behind it." : text;
+}
 
 void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& command) {
   const std::filesystem::path help = place.root / "common/learn/help/learn.txt";
@@ -58,12 +81,13 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
   }
   {
     auto [sub, options] = add_command<CheckOptions>(app, "check", place);
-    sub->add_option("exercise", options->exercise)->required();
+    sub->add_option("exercise", options->exercise);
     sub->add_flag("-v,--verbose", options->verbose);
     sub->add_flag("--pristine", options->pristine);
     CLI::Option* seed = sub->add_option("--seed", options->seed);
     CLI::Option* seeds = sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000));
     sub->callback([&command, &place, options = options, seed, seeds] {
+      require_subject(options->exercise, "check", "the number of an exercise, for example 01.1");
       if (*seed && *seeds)
         throw UsageError("--seed S runs one order of lanes and warps, --seeds N several: give one of them.");
       command = [&place, options] { return check(place, *options); };
@@ -71,12 +95,13 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
   }
   {
     auto [sub, options] = add_command<ProfileOptions>(app, "profile", place);
-    sub->add_option("subject", options->subject)->required();
+    sub->add_option("subject", options->subject);
     sub->add_flag("--json", options->json);
     CLI::Option* pristine = sub->add_flag("--pristine", options->pristine);
     CLI::Option* rows = sub->add_option("--rows", options->rows)->check(CLI::Range(std::int64_t{1}, most_elements));
     CLI::Option* cols = sub->add_option("--cols", options->cols)->check(CLI::Range(std::int64_t{1}, most_elements));
     sub->callback([&command, &place, options = options, pristine, rows, cols] {
+      require_subject(options->subject, "profile", "the number of a chapter or of an exercise, for example 01 or 01.1");
       require_affordable(options->rows, options->cols);
       const bool is_exercise = options->subject.find('.') != std::string::npos;
       if (is_exercise && (*rows || *cols)) {
@@ -90,19 +115,43 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
   }
   {
     auto [sub, options] = add_command<TraceOptions>(app, "trace", place);
-    sub->add_option("chapter", options->chapter)->required();
-    sub->add_option("--svg", options->svg)->required();
+    sub->add_option("chapter", options->chapter);
+    sub->add_option("--svg", options->svg);
     sub->add_option("--kernel", options->kernel);
     sub->add_option("--warp", options->warp)->check(CLI::Range(0, 31));
     sub->add_option("--requests", options->requests)->check(CLI::Range(1, 64));
     sub->callback([&command, &place, options = options] {
-      options->svg = std::filesystem::absolute(options->svg).string();  // the program works from the root
+      require_subject(options->chapter, "trace", "the number of a chapter, for example 01");
+      if (options->chapter.find('.') != std::string::npos) {
+        throw UsageError(fmt::format("./learn trace draws the kernels of a chapter, for example 01, and '{0}' names an "
+                                     "exercise; what the kernels of an exercise ask shows ./learn profile {0}.",
+                                     options->chapter));
+      }
+      if (options->svg.empty()) {
+        throw UsageError("./learn trace needs --svg FILE, the file to draw into; ./learn trace --help says more.");
+      }
+      options->svg = picture_file(options->svg);
       command = [&place, options] { return trace(place, *options); };
     });
   }
   {
     auto [sub, options] = add_command<KappaOptions>(app, "numerics", place);
-    sub->require_subcommand(1);
+    sub->allow_extras();  // so that this callback can name what there is
+    sub->callback([sub = sub] {
+      const std::vector<std::string> unexpected = sub->remaining(true);
+      if (sub->get_subcommands().empty()) {
+        throw UsageError(fmt::format(
+            "./learn numerics shows one of three things: ./learn numerics example, kappa or nist{}. ./learn numerics "
+            "--help says what each of them is.",
+            unexpected.empty() ? "" : fmt::format("; '{}' is none of them", unexpected.front())));
+      }
+      if (!unexpected.empty()) {
+        throw UsageError(
+            fmt::format("'{}' means nothing behind ./learn numerics {}; ./learn numerics --help says what may "
+                        "stand there.",
+                        unexpected.front(), sub->get_subcommands().front()->get_name()));
+      }
+    });
     sub->add_subcommand("example")->callback([&command] { command = numerics_example; });
     sub->add_subcommand("nist")->callback([&command] { command = numerics_nist; });
     CLI::App* kappa = sub->add_subcommand("kappa");
@@ -110,7 +159,7 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     CLI::Option* svg = kappa->add_option("--svg", options->svg)->excludes(json);
     kappa->add_flag("--bounds", options->bounds)->needs(svg);
     kappa->callback([&command, options = options] {
-      if (!options->svg.empty()) options->svg = std::filesystem::absolute(options->svg).string();
+      if (!options->svg.empty()) options->svg = picture_file(options->svg);
       command = [options] { return numerics_kappa(*options); };
     });
   }

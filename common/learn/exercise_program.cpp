@@ -22,16 +22,8 @@ bool is_error(const std::string& line) {
   return line.find(": error: ") != std::string::npos || line.find(": fatal error: ") != std::string::npos;
 }
 
-/// The compiler's first error in this file (else its first error at all), with the lines that belong to it.
-std::vector<std::string> first_error(const std::vector<std::string>& lines, const std::string& file) {
-  auto start = std::find_if(lines.begin(), lines.end(),
-                            [&](const std::string& line) { return line.starts_with(file) && is_error(line); });
-  if (start == lines.end()) start = std::find_if(lines.begin(), lines.end(), is_error);
-  if (start == lines.end()) return {lines.begin(), lines.end()};
-  const auto is_end = [](const std::string& line) { return is_diagnostic(line) || line.starts_with("ninja:"); };
-  auto end = std::find_if(start + 1, lines.end(), is_end);
-  return {start, std::min(end, start + 6)};
-}
+/// The linker's line about a function that is declared and called, and that nothing defines.
+bool is_undefined(const std::string& line) { return line.find(": undefined reference to ") != std::string::npos; }
 
 std::string indented(const std::vector<std::string>& lines) {
   std::string text;
@@ -40,6 +32,20 @@ std::string indented(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+std::vector<std::string> first_error(const std::vector<std::string>& lines, const std::string& file) {
+  auto start = std::find_if(lines.begin(), lines.end(),
+                            [&](const std::string& line) { return line.starts_with(file) && is_error(line); });
+  if (start == lines.end()) {
+    start = std::find_if(lines.begin(), lines.end(), is_undefined);
+    if (start != lines.end()) return {*start};
+  }
+  if (start == lines.end()) start = std::find_if(lines.begin(), lines.end(), is_error);
+  if (start == lines.end()) return {lines.begin(), lines.end()};
+  const auto is_end = [](const std::string& line) { return is_diagnostic(line) || line.starts_with("ninja:"); };
+  auto end = std::find_if(start + 1, lines.end(), is_end);
+  return {start, std::min(end, start + 6)};
+}
 
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine) {
   if (exercise.reading) throw UsageError(reading_note(exercise));
@@ -57,10 +63,13 @@ ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, boo
   if (build.exit_code != 0) {
     const std::vector<std::string> lines = lines_of(with_short_paths(build.output, place));
     const auto errors = std::count_if(lines.begin(), lines.end(), is_error);
-    program.problem = fmt::format("{}\nYOUR CODE does not compile{}.\n"
-                                  "To see all that the compiler says: cmake --build --preset simt --target {}\n",
-                                  indented(first_error(lines, file)),
-                                  errors > 1 ? fmt::format(": this is the first of {} errors", errors) : "", target);
+    const std::vector<std::string> shown = first_error(lines, file);
+    const bool undefined = is_undefined(shown.front());
+    program.problem =
+        fmt::format("{}\nYOUR CODE does not {}{}.\n"
+                    "To see all that the compiler says: cmake --build --preset simt --target {}\n",
+                    indented(shown), undefined ? "link: it calls a function that is defined nowhere here" : "compile",
+                    errors > 1 ? fmt::format(": this is the first of {} errors", errors) : "", target);
     return program;
   }
 

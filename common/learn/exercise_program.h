@@ -20,6 +20,10 @@ struct ExerciseProgram {
       problem;  // empty, or for the reader: why YOUR CODE does not compile or is not legal CUDA; then not to be run
 };
 
+/// What a reader needs of a failed build: the compiler's first error in this file, else the linker's first name that
+/// nothing defines, else the first error at all, with the lines that belong to it; everything if there is none of them.
+std::vector<std::string> first_error(const std::vector<std::string>& lines, const std::string& file);
+
 /// Builds the test of the reader's file, or of the untouched stub if pristine. Throws UsageError if the file is
 /// missing.
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine);

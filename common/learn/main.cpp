@@ -17,7 +17,7 @@ learn::ExitCode run(int count, char** arguments) {
     app.exit(help);
     return learn::success;
   } catch (const CLI::ParseError& error) {
-    throw learn::UsageError(std::string(error.what()) +
+    throw learn::UsageError(learn::sentence(error) +
                             "\nRun ./learn --help, or --help behind a command, to see what there is.");
   }
   std::filesystem::current_path(place.root);

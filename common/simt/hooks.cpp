@@ -15,11 +15,22 @@ namespace {
 
 inline __attribute__((always_inline)) void access(void* address, unsigned bytes, bool write, void* pc) {
   if (simt::running_block == nullptr) return;
-  simt::running_block->access(reinterpret_cast<std::uintptr_t>(address), bytes, write, false,
-                              reinterpret_cast<std::uintptr_t>(pc));
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto caller = reinterpret_cast<std::uintptr_t>(pc);
+#ifndef __clang__
+  // g++ calls the hook of 16 bytes for a struct of that size, too, if its alignment is 8. A GPU makes two accesses of
+  // it. What must be a multiple of 16, a float4, is known by its type: __ubsan_handle_type_mismatch_v1 below.
+  if (bytes == 16 && at % 16 == 8) {
+    simt::running_block->access(at, 8, write, false, caller);
+    simt::running_block->access(at + 8, 8, write, false, caller);
+    return;
+  }
+#endif
+  simt::running_block->access(at, bytes, write, false, caller);
 }
 
-// A struct is copied by a GPU in the widest pieces that its size and alignment allow.
+// A struct is copied by a GPU in the widest pieces that its size and alignment allow. clang makes wide accesses of one
+// that its type does not align, and calls them unaligned.
 void access_range(void* address, std::size_t bytes, bool write, void* pc) {
   if (simt::running_block == nullptr) return;
   auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -32,18 +43,18 @@ void access_range(void* address, std::size_t bytes, bool write, void* pc) {
 }  // namespace
 
 #define PC __builtin_return_address(0)
-#define ACCESS(BYTES)                                                                     \
-  void __tsan_read##BYTES(void* address) { access(address, BYTES, false, PC); }           \
-  void __tsan_write##BYTES(void* address) { access(address, BYTES, true, PC); }           \
-  void __tsan_unaligned_read##BYTES(void* address) { access(address, BYTES, false, PC); } \
-  void __tsan_unaligned_write##BYTES(void* address) { access(address, BYTES, true, PC); } \
-  void __tsan_read_write##BYTES(void* address) {                                          \
-    access(address, BYTES, false, PC);                                                    \
-    access(address, BYTES, true, PC);                                                     \
-  }                                                                                       \
-  void __tsan_unaligned_read_write##BYTES(void* address) {                                \
-    access(address, BYTES, false, PC);                                                    \
-    access(address, BYTES, true, PC);                                                     \
+#define ACCESS(BYTES)                                                                           \
+  void __tsan_read##BYTES(void* address) { access(address, BYTES, false, PC); }                 \
+  void __tsan_write##BYTES(void* address) { access(address, BYTES, true, PC); }                 \
+  void __tsan_unaligned_read##BYTES(void* address) { access_range(address, BYTES, false, PC); } \
+  void __tsan_unaligned_write##BYTES(void* address) { access_range(address, BYTES, true, PC); } \
+  void __tsan_read_write##BYTES(void* address) {                                                \
+    access(address, BYTES, false, PC);                                                          \
+    access(address, BYTES, true, PC);                                                           \
+  }                                                                                             \
+  void __tsan_unaligned_read_write##BYTES(void* address) {                                      \
+    access_range(address, BYTES, false, PC);                                                    \
+    access_range(address, BYTES, true, PC);                                                     \
   }
 
 // std::atomic and the guards of function-local statics in host code arrive here as well. Kernels use simt::atomic
@@ -90,7 +101,29 @@ void* __real_memset(void*, int, std::size_t);
 #define REAL(NAME) std::NAME
 #endif
 
+namespace {
+
+/// What g++ says of a pointer that is not a multiple of what its type asks for (-fsanitize=alignment), in the layout of
+/// the sanitizer's own interface.
+struct TypeMismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const void* type;
+  unsigned char log2_alignment;
+  unsigned char kind;  // 0 load, 1 store, 2 binding of a reference, 3 use of a member, 4 call of a member function
+};
+
+}  // namespace
+
 extern "C" {
+
+// Called before the access, which would be misaligned: it is reported, and the launch ends. A float4 is read by its
+// copy constructor, through a reference, and written by its operator=, a member function.
+void __ubsan_handle_type_mismatch_v1(const TypeMismatch* mismatch, void* address) {
+  if (simt::running_block == nullptr) return;
+  simt::running_block->access(reinterpret_cast<std::uintptr_t>(address), 1u << mismatch->log2_alignment,
+                              mismatch->kind == 1 || mismatch->kind == 4, false, reinterpret_cast<std::uintptr_t>(PC));
+}
 
 void __tsan_init() {}
 void __tsan_func_entry(void* caller) {

@@ -158,10 +158,13 @@ std::vector<NormCase> published_cases() {
   return cases;
 }
 
-std::vector<NormCase> trap_cases() {
+namespace {
+
+std::vector<NormCase> trap_cases(bool every_order) {
   std::vector<NormCase> cases;
   Random unused(0);
   for (const auto& record : data_table("traps.csv")) {
+    if (every_order && record.at("every_order") != "yes") continue;
     NormCase input;
     input.name = record.at("name");
     input.rows = 1;
@@ -172,5 +175,11 @@ std::vector<NormCase> trap_cases() {
   }
   return cases;
 }
+
+}  // namespace
+
+std::vector<NormCase> trap_cases() { return trap_cases(false); }
+
+std::vector<NormCase> every_order_trap_cases() { return trap_cases(true); }
 
 }  // namespace testing

@@ -13,8 +13,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#ifndef LNH_CUDA
+#include <simt/counts.h>
+#endif
 
 using testing::Data;
 using testing::NormCase;
@@ -126,14 +131,42 @@ TEST_CASE(LNH_SUBJECT ": the row breaks the shift by x[0], and leaves two passes
               before, after, shifted, two_pass);
   CHECK_MESSAGE(testing::judge(judge_layer_norm<Method::two_pass>, input, testing::thread_per_row(input.cols)).passed(),
                 LNH_SUBJECT " gives a row on which two passes are outside their bound, too");
+  // κ after the shift is √N at most. A row that is near that has done what it can; the rest is luck with the roundings.
+  const double limit = std::sqrt(static_cast<double>(input.cols));
+  std::ostringstream advice;
+  if (after > 0.9 * limit) {
+    advice << "as large as " << input.cols << " values can make it (√N is " << limit
+           << "). What is left is luck with the roundings: try another outlier, or a longer row";
+  } else {
+    advice << "and the larger it is the more the shift loses: " << input.cols << " values can make it √N = " << limit;
+  }
   REQUIRE_MESSAGE(shifted >= 10, LNH_SUBJECT " gives a row on which the shift by x[0] makes rstd wrong by "
                                      << shifted << " times its bound; 10 are asked for. Its κ after the shift is "
-                                     << after << ", and the larger it is the more the shift loses");
+                                     << after << ", " << advice.str());
 
   require_statistics_written();
   const double yours = error_over_bound(exercise::layer_norm, input);
+  // Outside the bound, and not by 10: another order of the same sums may have more luck.
   CHECK_MESSAGE(
-      yours >= 10,
+      yours > 1,
       "The row is right: it breaks a kernel that shifts by x[0]. " LNH_SUBJECT " survives it, with an error of rstd of "
           << yours << " times the bound: does shifted_statistics sum x − x[0] and (x − x[0])²?");
 }
+
+#ifndef LNH_CUDA  // only the executor can count
+
+TEST_CASE(LNH_SUBJECT ": the row is read once for the statistics, and once for y") {
+  require_statistics_written();
+  const NormCase input = testing::make_case(1, 100, Data::offset_100, 7);
+  const simt::CountScope counts;
+  testing::run(exercise::layer_norm, input);
+  const auto loads = static_cast<std::int64_t>(counts.total().buffer("x").loads.requests);
+  // x[0] may be asked for once more, to shift the mean back.
+  CHECK_MESSAGE(loads <= 2 * input.cols + 2,
+                LNH_SUBJECT " loads from a row of "
+                    << input.cols << " values " << loads << " times, and the kernel's loop for y is " << input.cols
+                    << " of these. For the statistics sum x − x[0] and its square in the same loop, and keep x[0] in a "
+                       "variable before it");
+}
+
+#endif

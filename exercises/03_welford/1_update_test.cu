@@ -61,6 +61,14 @@ void require_written() {
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: update returns what the stub returns");
 }
 
+/// With the nine digits that tell every float from its neighbours.
+std::string text(double value) {
+  std::ostringstream digits;
+  digits.precision(9);
+  digits << value;
+  return digits.str();
+}
+
 std::string sentence(const char* what, double got, double expected, const std::vector<float>& x, std::size_t count) {
   std::ostringstream text;
   text.precision(9);
@@ -119,8 +127,8 @@ TEST_CASE(LNH_SUBJECT ": a constant row keeps its mean, and m2 stays 0, to the l
     const std::vector<float> x(64, constant);
     const std::vector<Welford> states = prefixes(x);
     for (std::size_t t = 0; t < states.size(); ++t) {
-      REQUIRE_MESSAGE(states[t].mean == constant, sentence("mean", states[t].mean, constant, x, t + 1));
-      REQUIRE_MESSAGE(states[t].m2 == 0, sentence("m2", states[t].m2, 0, x, t + 1));
+      REQUIRE_MESSAGE((states[t].mean == constant), sentence("mean", states[t].mean, constant, x, t + 1));
+      REQUIRE_MESSAGE((states[t].m2 == 0), sentence("m2", states[t].m2, 0, x, t + 1));
     }
   }
 }
@@ -135,7 +143,8 @@ TEST_CASE(LNH_SUBJECT ": m2 never shrinks, not even where neighbouring floats al
     float before = 0;
     const std::vector<Welford> states = prefixes(x);
     for (std::size_t t = 0; t < states.size(); ++t) {
-      REQUIRE_MESSAGE(states[t].m2 >= before, LNH_SUBJECT " takes m2 from " << before << " to " << states[t].m2);
+      REQUIRE_MESSAGE((states[t].m2 >= before),
+                      LNH_SUBJECT " takes m2 from " << text(before) << " to " << text(states[t].m2));
       before = states[t].m2;
     }
   }
@@ -146,6 +155,22 @@ TEST_CASE(LNH_SUBJECT ": the count goes on where a float stays at 2^24, and beyo
   for (const std::int64_t n : {std::int64_t{1} << 24, std::int64_t{1} << 33}) {
     const Welford after = prefixes({5, 5, 5}, {n, 5, 1}).back();
     REQUIRE_MESSAGE(after.n == n + 3, LNH_SUBJECT " counts " << after.n << " values after " << n << " and three more");
+  }
+}
+
+TEST_CASE(LNH_SUBJECT ": one more value moves mean and m2 of 2^24 values, and of more than 32 bits can count") {
+  require_written();
+  for (const int exponent : {24, 31, 32, 33}) {
+    // The new value is n/8 away, so the mean moves by 1/8 and m2 grows by its square: exact but for the one in n + 1.
+    const std::int64_t n = std::int64_t{1} << exponent;
+    const auto far = static_cast<float>(n / 8);
+    const Welford after = prefixes({far}, {n, 0, 1}).back();
+    const double mean = static_cast<double>(far) / (static_cast<double>(n) + 1), m2 = 1 + far * (far - mean);
+    REQUIRE_MESSAGE((std::abs(after.mean - mean) <= 4 * u * mean && std::abs(after.m2 - m2) <= 8 * u * m2),
+                    LNH_SUBJECT " makes mean " << text(after.mean) << " and m2 " << text(after.m2) << " of " << n
+                                               << " values with mean 0 and m2 1, and the value " << text(far)
+                                               << "; expected " << text(mean) << " and " << text(m2)
+                                               << ". By what is delta divided where n is large?");
   }
 }
 

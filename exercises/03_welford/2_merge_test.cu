@@ -177,8 +177,8 @@ TEST_CASE(LNH_SUBJECT ": parts of equal means keep their mean, and m2 does not g
   }
   const std::vector<Welford> states = merged(pairs);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    REQUIRE_MESSAGE(states[i].mean == pairs[i].a.mean, sentence(pairs[i], states[i], "mean", pairs[i].a.mean));
-    REQUIRE_MESSAGE(states[i].m2 == 0, sentence(pairs[i], states[i], "m2", 0));
+    REQUIRE_MESSAGE((states[i].mean == pairs[i].a.mean), sentence(pairs[i], states[i], "mean", pairs[i].a.mean));
+    REQUIRE_MESSAGE((states[i].m2 == 0), sentence(pairs[i], states[i], "m2", 0));
   }
 }
 

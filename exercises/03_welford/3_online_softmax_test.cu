@@ -160,6 +160,9 @@ TEST_CASE(LNH_SUBJECT ": exp does not overflow where x is huge, nor does every t
     check_rows(rising);
   }
   check_rows({"a row of the largest floats", 3, {3e38f, -3e38f, 3e38f}});
+  // A row that is masked altogether, by a number in place of −∞, is a row like others: all its y are equal.
+  for (const std::int64_t cols : all_cols) check_rows({"a row of -1e9", cols, std::vector<float>(cols, -1e9f)});
+  check_rows({"a row of the lowest float", 3, std::vector<float>(3, std::numeric_limits<float>::lowest())});
 }
 
 TEST_CASE(LNH_SUBJECT ": the state of no value changes nothing, on either side") {
@@ -201,9 +204,12 @@ TEST_CASE(LNH_SUBJECT ": a row of -inf alone, with +inf or with NaN is NaN, and 
     std::fill_n(mixed.x.begin() + static_cast<std::ptrdiff_t>(cols), cols, -infinity);  // the row in the middle
     check_rows(mixed);
     for (const float bad : {infinity, std::numeric_limits<float>::quiet_NaN()}) {
-      mixed = clean;
-      mixed.x[static_cast<std::size_t>(cols + cols / 2)] = bad;
-      check_rows(mixed);
+      for (const bool masked : {false, true}) {  // the other values of that row are −∞
+        mixed = clean;
+        if (masked) std::fill_n(mixed.x.begin() + static_cast<std::ptrdiff_t>(cols), cols, -infinity);
+        mixed.x[static_cast<std::size_t>(cols + cols / 2)] = bad;
+        check_rows(mixed);
+      }
     }
   }
 }

@@ -24,32 +24,32 @@ namespace {
 
 /// What lane 0 of a warp returned.
 struct Result {
-  int n;
+  std::int64_t n;
   float mean;
   float m2;
 };
 
-/// Thread i holds the state of one value, or of none where present[i] is 0. Lane 0 of warp w stores what it was given.
-__global__ void warp_kernel(const float* values, const int* present, int* n, float* mean, float* m2) {
+/// Thread i has seen values[i] counts[i] times and nothing else. Lane 0 of warp w stores what it was given.
+__global__ void warp_kernel(const float* values, const std::int64_t* counts, std::int64_t* n, float* mean, float* m2) {
   Welford state{};
-  if (present[threadIdx.x] != 0) state = {1, values[threadIdx.x], 0.0f};
+  if (counts[threadIdx.x] != 0) state = {counts[threadIdx.x], values[threadIdx.x], 0.0f};
   state = exercise::warp_reduce(state);
   if (threadIdx.x % exercise::warp_lanes == 0) {
     const unsigned warp = threadIdx.x / exercise::warp_lanes;
-    n[warp] = static_cast<int>(state.n);
+    n[warp] = state.n;
     mean[warp] = state.mean;
     m2[warp] = state.m2;
   }
 }
 
-std::vector<Result> results_of(const std::vector<float>& values, const std::vector<int>& present) {
+std::vector<Result> results_of(const std::vector<float>& values, const std::vector<std::int64_t>& counts) {
   const auto warps = static_cast<std::int64_t>(values.size()) / exercise::warp_lanes;
   const DeviceBuffer<float> in("values", values);
-  const DeviceBuffer<int> held("present", present), n("n", warps);
+  const DeviceBuffer<std::int64_t> times("counts", counts), n("n", warps);
   const DeviceBuffer<float> mean("mean", warps), m2("m2", warps);
-  launch(warp_kernel, {1, static_cast<unsigned>(values.size())}, in.data(), held.data(), n.data(), mean.data(),
+  launch(warp_kernel, {1, static_cast<unsigned>(values.size())}, in.data(), times.data(), n.data(), mean.data(),
          m2.data());
-  const std::vector<int> all_n = n.download();
+  const std::vector<std::int64_t> all_n = n.download();
   const std::vector<float> all_mean = mean.download(), all_m2 = m2.download();
   std::vector<Result> results;
   for (std::size_t warp = 0; warp < all_n.size(); ++warp)
@@ -69,7 +69,7 @@ constexpr int threads = 8 * exercise::warp_lanes;
 
 void require_written() {
   static const bool written = [] {
-    const std::vector<Result> results = results_of(values_near(0, threads), std::vector<int>(threads, 1));
+    const std::vector<Result> results = results_of(values_near(0, threads), std::vector<std::int64_t>(threads, 1));
     return !std::all_of(results.begin(), results.end(), [](const Result& r) { return is_not_written_yet(r.mean); });
   }();
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: warp_reduce returns what the stub returns");
@@ -77,15 +77,15 @@ void require_written() {
 
 /// Judges every warp of a block of eight: present says which threads hold a value.
 void check(const std::vector<float>& values, const std::function<bool(int thread)>& present) {
-  std::vector<int> flags(values.size());
-  for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = present(static_cast<int>(i)) ? 1 : 0;
-  const std::vector<Result> results = results_of(values, flags);
+  std::vector<std::int64_t> counts(values.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = present(static_cast<int>(i)) ? 1 : 0;
+  const std::vector<Result> results = results_of(values, counts);
   for (std::size_t warp = 0; warp < results.size(); ++warp) {
     int n = 0;
     double sum = 0, absolute = 0, m2 = 0;
     const auto each = [&](const std::function<void(double)>& add) {
       for (std::size_t i = warp * 32; i < (warp + 1) * 32; ++i)
-        if (flags[i] != 0) add(values[i]);
+        if (counts[i] != 0) add(values[i]);
     };
     each([&](double x) { ++n, sum += x, absolute += std::abs(x); });
     const double mean = n == 0 ? 0 : sum / n;
@@ -132,12 +132,30 @@ TEST_CASE(LNH_SUBJECT ": lanes that hold no value add nothing, wherever they are
   check(values, [](int thread) { return thread % 3 == 2; });
 }
 
+TEST_CASE(LNH_SUBJECT ": a count travels whole, with all its 64 bits") {
+  require_written();
+  // More than fit into a float, into an int and into an unsigned. All values are equal, so mean and m2 have no
+  // rounding.
+  for (const std::int64_t count : {(std::int64_t{1} << 24) + 1, std::int64_t{1} << 31, (std::int64_t{1} << 33) + 1}) {
+    const std::vector<std::int64_t> counts(threads, count);
+    for (const Result& got : results_of(std::vector<float>(threads, 0.5f), counts)) {
+      REQUIRE_MESSAGE(got.n == 32 * count, LNH_SUBJECT " gives a wrong count: each of 32 lanes holds the state of "
+                                               << count << " values, and lane 0 returned n = " << got.n << ", expected "
+                                               << 32 * count << ". Does n travel in fewer than 64 bits?");
+      REQUIRE_MESSAGE((got.mean == 0.5f && got.m2 == 0),
+                      LNH_SUBJECT " gives a wrong mean or m2: each of 32 lanes holds the state of "
+                          << count << " values of 0.5, and lane 0 returned the mean " << got.mean
+                          << " and m2 = " << got.m2);
+    }
+  }
+}
+
 #ifndef LNH_CUDA  // a GPU program cannot count its own shuffles and requests
 
 TEST_CASE(LNH_SUBJECT ": five steps are enough, and no shared memory") {
   require_written();
   simt::CountScope counts;
-  results_of(values_near(0, threads), std::vector<int>(threads, 1));
+  results_of(values_near(0, threads), std::vector<std::int64_t>(threads, 1));
   const std::uint64_t warps = threads / exercise::warp_lanes, words = sizeof(Welford) / 4;
   CHECK_MESSAGE(counts.total().shuffles <= 5 * words * warps,
                 LNH_SUBJECT " uses " << counts.total().shuffles / warps << " shuffles in each warp. A state has "

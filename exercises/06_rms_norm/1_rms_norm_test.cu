@@ -144,6 +144,37 @@ TEST_CASE(LNH_SUBJECT ": each element is asked for twice, 16 bytes a lane, and g
                 LNH_SUBJECT " asks for gamma in " << counts.total().buffer("gamma").loads.requests << " requests");
   CHECK_MESSAGE(counts.total().buffer("y").stores.requests == rows * cols / 128,
                 LNH_SUBJECT " writes y in " << counts.total().buffer("y").stores.requests << " requests");
+  CHECK_MESSAGE(counts.total().buffer("rstd").stores.lanes == rows,
+                LNH_SUBJECT " stores the rstd of " << rows << " rows " << counts.total().buffer("rstd").stores.lanes
+                                                   << " times; one thread of each row is enough");
+}
+
+TEST_CASE(LNH_SUBJECT ": the rows behind the 2^32nd row are right") {
+  require_written();
+  const int block_rows = shape_for(1).rows;
+  const std::int64_t rows = (std::int64_t{1} << 32) + 3, first = rows - 3, block = first / block_rows;
+  const NormCase input = testing::make_case(3, 1, Data::offset_10, 8);
+  auto x = DeviceBuffer<float>::untouched("x", rows), y = DeviceBuffer<float>::untouched("y", rows);
+  auto rstd = DeviceBuffer<float>::untouched("rstd", rows);
+  const DeviceBuffer<float> gamma("gamma", input.gamma);
+  x.upload(input.x, first);
+  INFO("These rows lie behind the 2^32nd row of the matrix: is the number of a row cut to 32 bits?");
+  {
+    const LaunchWindow last_block(static_cast<std::uint64_t>(block), 1);
+    exercise::rms_norm({.x = x.data(),
+                        .gamma = gamma.data(),
+                        .y = y.data(),
+                        .rstd = rstd.data(),
+                        .rows = rows,
+                        .cols = 1,
+                        .eps = input.eps},
+                       nullptr);
+  }
+  const NormResult alone = testing::run(exercise::rms_norm, input);
+  CHECK_MESSAGE(testing::same_bits(y.download(first, 3), alone.y),
+                LNH_SUBJECT " gives other values to the last of many rows than to the same rows alone");
+  CHECK_MESSAGE(testing::same_bits(rstd.download(first, 3), alone.rstd),
+                LNH_SUBJECT " gives another rstd to the last of many rows than to the same rows alone");
 }
 
 TEST_CASE(LNH_SUBJECT ": rows behind the 2^32nd element are right") {

@@ -139,6 +139,72 @@ TEST_CASE(LNH_SUBJECT ": RMSNorm's instance holds nothing that only LayerNorm ne
   }
 }
 
+TEST_CASE(LNH_SUBJECT ": memory is asked no more often than accesses of 16 bytes ask it") {
+  require_written();
+  const std::int64_t rows = 3, cols = 4096;
+  const NormCase input = testing::make_case(rows, cols, Data::centred, 13);
+  const std::uint64_t pass = rows * cols / 128;  // requests of 32 lanes, four floats each
+  for (const Instance& instance : instances) {
+    const bool is_layer_norm = instance.launch.norm() == Norm::layer_norm;
+    const simt::CountScope counts;
+    testing::run(instance.launch, input);
+    const auto judge = [&](const std::string& what, const simt::AccessCounts& asked, std::uint64_t needed) {
+      CHECK_MESSAGE(asked.requests == needed, LNH_SUBJECT ", " << instance.name << ", asks memory " << asked.requests
+                                                               << " times: " << what << "; expected " << needed
+                                                               << " requests of 512 bytes");
+      CHECK_MESSAGE(asked.sectors <= 16 * needed, LNH_SUBJECT ", "
+                                                      << instance.name << ", spreads its requests: " << what
+                                                      << " touch " << asked.sectors << " sectors, where " << needed
+                                                      << " requests of 32 neighbouring fours touch " << 16 * needed);
+    };
+    const simt::LaunchCounts& total = counts.total();
+    judge("the loads of x", total.buffer("x").loads, 2 * pass);
+    judge("the loads of gamma", total.buffer("gamma").loads, pass);
+    judge("the loads of beta", total.buffer("beta").loads, is_layer_norm ? pass : 0);
+    judge("the stores of y", total.buffer("y").stores, pass);
+    for (const char* statistic : {"mean", "rstd"}) {
+      const std::uint64_t stored = total.buffer(statistic).stores.lanes;
+      const std::uint64_t needed = is_layer_norm || statistic == std::string("rstd") ? rows : 0;
+      CHECK_MESSAGE(stored == needed, LNH_SUBJECT ", " << instance.name << ", stores " << stored << " values to "
+                                                       << statistic << ", expected " << needed
+                                                       << ": one thread of each row is enough");
+    }
+  }
+}
+
+TEST_CASE(LNH_SUBJECT ": the rows behind the 2^32nd row are right") {
+  require_written();
+  const std::int64_t rows = (std::int64_t{1} << 32) + 3, first = rows - 3, block = first / shape_for(1).rows;
+  const NormCase input = testing::make_case(3, 1, Data::offset_10, 8);
+  INFO("These rows lie behind the 2^32nd row of the matrix: is the number of a row cut to 32 bits?");
+  for (const Instance& instance : instances) {
+    const bool is_layer_norm = instance.launch.norm() == Norm::layer_norm;
+    auto x = DeviceBuffer<float>::untouched("x", rows), y = DeviceBuffer<float>::untouched("y", rows);
+    auto mean = DeviceBuffer<float>::untouched("mean", rows), rstd = DeviceBuffer<float>::untouched("rstd", rows);
+    const DeviceBuffer<float> gamma("gamma", input.gamma), beta("beta", input.beta);
+    x.upload(input.x, first);
+    {
+      const LaunchWindow last_block(static_cast<std::uint64_t>(block), 1);
+      instance.launch({.x = x.data(),
+                       .gamma = gamma.data(),
+                       .beta = beta.data(),
+                       .y = y.data(),
+                       .mean = mean.data(),
+                       .rstd = rstd.data(),
+                       .rows = rows,
+                       .cols = 1,
+                       .eps = input.eps},
+                      nullptr);
+    }
+    const NormResult alone = testing::run(instance.launch, input);
+    const bool same_mean = !is_layer_norm || testing::same_bits(mean.download(first, 3), alone.mean);
+    const bool same_rstd = testing::same_bits(rstd.download(first, 3), alone.rstd);
+    CHECK_MESSAGE((testing::same_bits(y.download(first, 3), alone.y) && same_mean && same_rstd),
+                  LNH_SUBJECT ", " << instance.name
+                                   << ", gives other values to the last of many rows than to the same rows alone");
+  }
+}
+
 TEST_CASE(LNH_SUBJECT ": rows behind the 2^32nd element are right") {
   require_written();
   const std::int64_t cols = 4096, rows = (std::int64_t{1} << 20) + 3, last = 3;  // 2³² elements, and three rows more

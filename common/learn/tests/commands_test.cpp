@@ -6,6 +6,7 @@
 #include <learn/commands.h>
 #include <learn/contract.h>
 #include <learn/course.h>
+#include <learn/exercise_program.h>
 #include <learn/files.h>
 #include <learn/junit.h>
 #include <learn/process.h>
@@ -185,6 +186,20 @@ TEST_CASE("a child process: its output line by line, its exit code, a program th
   CHECK(learn::run({"no_such_program"}).exit_code == 127);
 }
 
+TEST_CASE("of a failed build the reader sees the first error that is theirs") {
+  const std::string file = "exercises/01_three_pass/1_passes.cuh";
+  const std::vector<std::string> compiler{"FAILED: a.o", "common/a.h:1:2: error: elsewhere",
+                                          "  note",      file + ":3:4: error: here",
+                                          "    3 | x",   "ninja: build stopped"};
+  CHECK(learn::first_error(compiler, file) == std::vector<std::string>{compiler[3], compiler[4]});
+  const std::vector<std::string> linker{
+      "FAILED: chapters/03_3_exercise",
+      "/usr/bin/ld: test.cu.o: in function `kernel':", file + ":9: undefined reference to `__expf'",
+      "collect2: error: ld returned 1 exit status"};
+  CHECK(learn::first_error(linker, file) == std::vector<std::string>{linker[2]});
+  CHECK(learn::first_error({"no such target"}, file) == std::vector<std::string>{"no such target"});
+}
+
 namespace {
 
 /// Whether the test of a task takes the task's file from the include path, and so from whoever's folder the build says.
@@ -219,7 +234,13 @@ std::string parse(std::vector<std::string> words) {
   CLI::App app;
   learn::add_commands(app, place, command);
   std::reverse(words.begin(), words.end());
-  return error_of([&] { app.parse(words); });
+  return error_of([&] {
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      throw std::runtime_error(learn::sentence(error));
+    }
+  });
 }
 
 }  // namespace
@@ -227,7 +248,11 @@ std::string parse(std::vector<std::string> words) {
 TEST_CASE("the command line is refused with a reason where it makes no sense") {
   CHECK(parse({"tour", "--rows", "8", "--cols", "64", "--json"}) == "");
   CHECK(parse({"check", "01.1", "-v"}) == "");
-  CHECK(parse({"check"}) != "");
+  CHECK(parse({"check"}).starts_with("./learn check needs the number of an exercise, for example 01.1;"));
+  CHECK(parse({"profile"}).starts_with("./learn profile needs the number of a chapter or of an exercise"));
+  CHECK(parse({"trace", "--svg", "a.svg"}).starts_with("./learn trace needs the number of a chapter"));
+  CHECK(parse({"trace", "01"}).starts_with("./learn trace needs --svg FILE"));
+  CHECK(parse({"check", "01.1", "--seeds"}) == "--seeds needs a value behind it.");
   CHECK(parse({"tour", "--rows", "0"}).find("--rows") != std::string::npos);
   CHECK(parse({"tour", "--rows", "many"}).find("--rows") != std::string::npos);
   CHECK(parse({"tour", "--rows", "67108864", "--cols", "2"}).find("more than 67108864 elements") != std::string::npos);

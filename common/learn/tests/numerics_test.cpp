@@ -169,5 +169,15 @@ TEST_CASE("what cannot be meant is refused with a sentence") {
     CHECK(finished.exit_code == 2);
     CHECK(finished.output.find("--help") != std::string::npos);
   }
+  const std::string three = "./learn numerics shows one of three things: ./learn numerics example, kappa or nist";
+  CHECK(run_numerics({}).output.starts_with(three + ". "));
+  CHECK(run_numerics({"cappa"}).output.starts_with(three + "; 'cappa' is none of them. "));
+  for (const std::string unexpected : {"more", "--fast"}) {
+    const learn::Finished finished = run_numerics({"kappa", unexpected});
+    CHECK(finished.exit_code == 2);
+    CHECK(finished.output.starts_with("'" + unexpected + "' means nothing behind ./learn numerics kappa; "));
+  }
+  CHECK(run_numerics({"kappa", "--svg", "/nonexistent/a.svg"}).output ==
+        "There is no folder /nonexistent for the picture a.svg: create it first, or correct --svg.\n");
   CHECK(run_numerics({"kappa", "--help"}).output.starts_with("usage: ./learn numerics"));
 }

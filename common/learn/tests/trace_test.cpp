@@ -230,6 +230,10 @@ TEST_CASE("what cannot be drawn is refused with a sentence and exit code 2") {
   CHECK(refused({"00", "--svg", folder.path.string()}) ==
         "The file " + folder.path.string() + " cannot be written: Is a directory.\n");
   CHECK_FALSE(fs::exists(folder.path.string() + ".new"));
-  CHECK(refused({"00", "--svg", "/dev/null/a.svg"}) ==
-        "The file /dev/null/a.svg cannot be written: Not a directory.\n");
+  CHECK(refused({"00", "--svg", folder.file("missing/a.svg")}) ==
+        "There is no folder " + folder.file("missing") +
+            " for the picture a.svg: create it first, or correct --svg.\n");
+  CHECK_FALSE(fs::exists(folder.file("missing")));
+  CHECK(refused({"00", "--svg", "/dev/null/a.svg"}).starts_with("There is no folder /dev/null for the picture a.svg"));
+  CHECK(refused({"05.1", "--svg", svg}).ends_with("shows ./learn profile 05.1.\n"));
 }

@@ -38,6 +38,36 @@ __global__ void wide_read(const float* x, float* y, int shift) {
   const float4 v = *reinterpret_cast<const float4*>(x + shift + 4 * threadIdx.x);  // here: float4
   y[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
+__global__ void wide_write(float* y, int shift) {
+  *reinterpret_cast<float4*>(y + shift + 4 * threadIdx.x) = make_float4(1, 2, 3, 4);  // here: written float4
+}
+__global__ void wide_shared_read(float* y, int shift) {
+  __shared__ __align__(16) float values[136];
+  for (int i = threadIdx.x; i < 136; i += 32) values[i] = static_cast<float>(i);
+  __syncthreads();
+  const float4 v = *reinterpret_cast<const float4*>(values + shift + 4 * threadIdx.x);  // here: shared float4
+  y[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+struct Sixteen {  // bytes, and aligned to eight
+  long long n;
+  float mean, m2;
+};
+struct Slot {
+  Sixteen state;
+  float rstd;
+};
+/// Every second state of an array of Slot starts at 8 more than a multiple of 16.
+__global__ void states_at_eight(Slot* out) {
+  __shared__ Slot slots[32];
+  const int i = threadIdx.x;
+  const Sixteen state = {i, 0.5f, 0.25f};
+  slots[i].state = state;
+  slots[i].rstd = 2.0f;
+  __syncthreads();
+  out[i].state = slots[31 - i].state;
+  out[i].rstd = slots[31 - i].rstd;
+}
 __global__ void misaligned_int(const char* x, float* y) {
   y[threadIdx.x] = static_cast<float>(*reinterpret_cast<const int*>(x + 4 * threadIdx.x + 2));  // here: int
 }
@@ -116,6 +146,32 @@ TEST_CASE("memory: a float4 at a 4-byte offset ends the launch") {
   check_finding(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 1), "misaligned read of 16 bytes", "float4", {},
                 "4 bytes into buffer 'x', and 4 is not a multiple of 16");
   CHECK(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 4).text() == "");
+}
+
+TEST_CASE("memory: a float4 at an 8-byte offset ends the launch, in device memory and in shared memory") {
+  const DeviceBuffer<float> x("x", ones(256)), y("y", ones(32));
+  check_finding(gate::run(wide_read, 1, 32, 0, x.data(), y.data(), 2), "misaligned read of 16 bytes", "float4", {},
+                "8 bytes into buffer 'x', and 8 is not a multiple of 16");
+  for (const int shift : {1, 2, 3}) {
+    CAPTURE(shift);
+    check_finding(gate::run(wide_write, 1, 32, 0, x.data(), shift), "misaligned write of 16 bytes", "written float4",
+                  {}, "");
+    check_finding(gate::run(wide_shared_read, 1, 32, 0, y.data(), shift), "misaligned read of 16 bytes",
+                  "shared float4", {31, 0, 0}, "");
+  }
+  CHECK(gate::run(wide_shared_read, 1, 32, 0, y.data(), 4).text() == "");
+}
+
+TEST_CASE("memory: a struct of 16 bytes is not misaligned where its members are not") {
+  const DeviceBuffer<unsigned char> out("out", std::vector<unsigned char>(32 * sizeof(Slot)));
+  CHECK(gate::run(states_at_eight, 1, 32, 0, reinterpret_cast<Slot*>(out.data())).text() == "");
+  const std::vector<unsigned char> bytes = out.download();
+  for (int i = 0; i < 32; ++i) {
+    Slot slot;
+    std::memcpy(&slot, bytes.data() + static_cast<std::size_t>(i) * sizeof(Slot), sizeof(Slot));
+    CHECK(slot.state.n == 31 - i);
+    CHECK(slot.rstd == 2.0f);
+  }
 }
 
 TEST_CASE("memory: every type has its alignment") {

@@ -13,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using testing::Data;
@@ -219,4 +220,64 @@ TEST_CASE("a data file that is not there is named") {
                        std::runtime_error);
   CHECK_THROWS_WITH_AS(testing::number("12x"), "'12x' is not a number", std::invalid_argument);
   CHECK_THROWS_AS(testing::number(""), std::invalid_argument);
+}
+
+namespace {
+
+/// Σx and Σx² in so many partial sums, which are then added up by a tree.
+std::pair<float, float> sums(const std::vector<float>& row, std::size_t partial_sums, bool fma) {
+  std::vector<float> sum(partial_sums), squares(partial_sums);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    float& square = squares[i % partial_sums];
+    sum[i % partial_sums] += row[i];
+    const float product = row[i] * row[i];
+    square = fma ? std::fmaf(row[i], row[i], square) : square + product;
+  }
+  for (std::size_t half = partial_sums / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) {
+      sum[i] += sum[i + half];
+      squares[i] += squares[i + half];
+    }
+  }
+  return {sum[0], squares[0]};
+}
+
+/// The variance from both sums, in every way to write E[x²] − E[x]².
+std::vector<float> variances(float sum, float squares, float n) {
+  const float mean = sum / n;
+  return {squares / n - mean * mean,
+          std::fmaf(-mean, mean, squares / n),
+          (squares - sum * mean) / n,
+          std::fmaf(-sum, mean, squares) / n,
+          (squares - sum * sum / n) / n,
+          squares / n - sum * sum / n / n,
+          squares / n - sum * sum / (n * n),
+          (n * squares - sum * sum) / (n * n),
+          std::fmaf(-sum, sum, n * squares) / (n * n),
+          (squares - n * mean * mean) / n,
+          std::fmaf(-n * mean, mean, squares) / n,
+          (squares - 2 * mean * sum + n * mean * mean) / n};
+}
+
+}  // namespace
+
+TEST_CASE("on the rows said to convict every E[x²] − E[x]², every order and every form of it is convicted") {
+  const std::vector<NormCase> cases = testing::every_order_trap_cases();
+  CHECK(cases.size() == 6);
+  for (const NormCase& input : cases) {
+    CAPTURE(input.name);
+    const double exact = testing::moments(input.x).variance;
+    std::vector<float> row = input.x;
+    std::sort(row.begin(), row.end());
+    do {
+      for (const std::size_t partial_sums : {1, 2, 4, 8}) {
+        for (const bool fma : {false, true}) {
+          const auto [sum, squares] = sums(row, partial_sums, fma);
+          for (const float variance : variances(sum, squares, static_cast<float>(row.size()))) {
+            CHECK((variance < 0 || variance > 10 * exact));
+          }
+        }
+      }
+    } while (std::next_permutation(row.begin(), row.end()));
+  }
 }

