@@ -37,6 +37,11 @@ function(lnh_benchmark target)
   lnh_kernel_sources(${target})
   target_include_directories(${target} PRIVATE ${arg_INCLUDES})
   target_link_libraries(${target} PRIVATE lnh_kernels benchmarking)
+  # On the executor a benchmark counts and verifies: a finding or a wrong result fails it. On a GPU it would take minutes.
+  if(LNH_BACKEND STREQUAL "simt" AND NOT target MATCHES "_exercise_")
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS benchmark)
+  endif()
 endfunction()
 
 include(LegalCuda)
