@@ -2,6 +2,7 @@
 #include "three_pass.cuh"
 
 #include <host/device_buffer.h>
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reports.h>
@@ -9,54 +10,23 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
+#include <testing/counted.h>
 #endif
 
 namespace {
 
-struct Stage {
-  std::string name;
-  LayerNormLauncher launch;
-  testing::SummationOf summation;
-};
-const Stage stages[] = {
+const testing::Stage stages[] = {
     {"three_pass::layer_norm_thread_per_row", three_pass::layer_norm_thread_per_row, testing::thread_per_row},
     {"three_pass::layer_norm", three_pass::layer_norm, testing::block_per_row<three_pass::block_threads>}};
 
-void check_all(const std::vector<testing::NormCase>& cases) {
-  for (const Stage& stage : stages) {
-    const testing::Selection selection = testing::judgeable(cases, stage.summation);
-    REQUIRE(!selection.judged.empty());
-    double largest = 0;
-    for (const testing::NormCase& input : selection.judged) {
-      const testing::NormVerdict verdict = testing::judge(stage.launch, input, stage.summation(input.cols));
-      CHECK_MESSAGE(verdict.passed(), stage.name << " on " << verdict.text());
-      largest = std::max(largest, verdict.ratio());
-    }
-    MESSAGE(stage.name << ": error/bound at most " << largest << " over " << selection.judged.size() << " cases; "
-                       << selection.refused.size() << " rows are refused, because their bound says nothing");
-  }
-}
-
 }  // namespace
 
-TEST_CASE("right within the bound on every shape and kind of data") { check_all(testing::standard_cases()); }
-
-TEST_CASE("right within the bound on rows that failed in public projects") { check_all(testing::published_cases()); }
-
-TEST_CASE("right within the bound on the short rows that convict a cancelling variance") {
-  for (const Stage& stage : stages) {
-    CAPTURE(stage.name);
-    CHECK(testing::judgeable(testing::trap_cases(), stage.summation).refused.empty());
-  }
-  check_all(testing::trap_cases());
-}
+LAYER_NORM_ACCURACY(stages)
 
 TEST_CASE("more rows than a grid has blocks are refused with a sentence, before anything is launched") {
   const DeviceBuffer<float> x("x", 1);  // never looked at
@@ -81,31 +51,19 @@ LAYER_NORM_REPORTS(three_pass::layer_norm, .in_place = InPlace::allowed,
                    .summation = testing::block_per_row<three_pass::block_threads>, .rows_per_block = 1,
                    .constant_row = testing::ConstantRow::exact_sums)
 
-TEST_SUITE("long") {
-  LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
-                           .summation = testing::thread_per_row, .rows_per_block = three_pass::block_threads,
-                           .constant_row = testing::ConstantRow::exact_sums)
-  LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm, .in_place = InPlace::allowed,
-                           .summation = testing::block_per_row<three_pass::block_threads>, .rows_per_block = 1,
-                           .constant_row = testing::ConstantRow::exact_sums)
-}
-
+TEST_SUITE("long"){
+    LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
+                             .summation = testing::thread_per_row, .rows_per_block = three_pass::block_threads,
+                             .constant_row = testing::ConstantRow::exact_sums)
+        LAYER_NORM_CONTRACT_LONG(three_pass::layer_norm, .in_place = InPlace::allowed,
+                                 .summation = testing::block_per_row<three_pass::block_threads>, .rows_per_block = 1,
+                                 .constant_row = testing::ConstantRow::exact_sums)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::NormCase& input) {
-  simt::CountScope counts;
-  testing::run(launch, input);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("a block per row asks for x exactly three times, and touches it once") {
   const std::int64_t rows = 3, cols = 4096;
   const simt::LaunchCounts counts =
-      counts_of(three_pass::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
+      testing::counts_of(three_pass::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
 
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 3 * rows * cols / 32);
@@ -134,7 +92,7 @@ TEST_CASE("a block per row asks for x exactly three times, and touches it once")
 TEST_CASE("a block sum costs nine barriers, 32 loads and 20 stores of shared memory") {
   const std::int64_t rows = 3;
   const simt::LaunchCounts counts =
-      counts_of(three_pass::layer_norm, testing::make_case(rows, 4096, testing::Data::centred, 3));
+      testing::counts_of(three_pass::layer_norm, testing::make_case(rows, 4096, testing::Data::centred, 3));
   // Of eight warps 4, 2, 1, 1, 1, 1, 1, 1 take part in the steps of the tree: 12, with two loads and one store each.
   CHECK(counts.blocks == rows);
   CHECK(counts.barriers == rows * 2 * (1 + 8));
@@ -145,8 +103,8 @@ TEST_CASE("a block sum costs nine barriers, 32 loads and 20 stores of shared mem
 
 TEST_CASE("a thread per row asks for x exactly three times, too, but each request spans 32 sectors") {
   const std::int64_t rows = 32, cols = 4096;
-  const simt::LaunchCounts counts =
-      counts_of(three_pass::layer_norm_thread_per_row, testing::make_case(rows, cols, testing::Data::centred, 4));
+  const simt::LaunchCounts counts = testing::counts_of(three_pass::layer_norm_thread_per_row,
+                                                       testing::make_case(rows, cols, testing::Data::centred, 4));
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 3 * rows * cols / 32);
   CHECK(x.loads.bytes == 3 * rows * cols * sizeof(float));

@@ -2,6 +2,7 @@
 // by x[0] mends those, and fails where x[0] is itself far from the others.
 #include "one_pass.cuh"
 
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reference.h>
@@ -18,19 +19,16 @@
 #include <vector>
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
+#include <testing/counted.h>
 #endif
 
+using testing::check_within_bound;
 using testing::Data;
 using testing::NormCase;
+using testing::Stage;
 
 namespace {
 
-struct Stage {
-  std::string name;
-  LayerNormLauncher launch;
-  testing::SummationOf summation;
-};
 const testing::SummationOf block_per_row = testing::block_per_row<one_pass::block_threads>;
 const Stage cancelling_stages[] = {
     {"one_pass::layer_norm_thread_per_row", one_pass::layer_norm_thread_per_row, testing::thread_per_row},
@@ -40,19 +38,6 @@ const Stage shifted_stage = {"one_pass::layer_norm_shifted", one_pass::layer_nor
 /// Largest error/bound of y, mean and rstd; infinite where the kernel gave NaN.
 double error_over_bound(const Stage& stage, const NormCase& input) {
   return testing::judge(stage.launch, input, stage.summation(input.cols)).ratio();
-}
-
-void check_all(const Stage& stage, const std::vector<NormCase>& cases) {
-  const testing::Selection selection = testing::judgeable(cases, stage.summation);
-  REQUIRE(!selection.judged.empty());
-  double largest = 0;
-  for (const NormCase& input : selection.judged) {
-    const testing::NormVerdict verdict = testing::judge(stage.launch, input, stage.summation(input.cols));
-    CHECK_MESSAGE(verdict.passed(), stage.name << " on " << verdict.text());
-    largest = std::max(largest, verdict.ratio());
-  }
-  MESSAGE(stage.name << ": error/bound at most " << largest << " over " << selection.judged.size() << " cases; "
-                     << selection.refused.size() << " rows are refused, because their bound says nothing");
 }
 
 std::vector<NormCase> cases_of(const std::vector<Data>& kinds) {
@@ -89,7 +74,8 @@ double kappa(const std::vector<float>& row, float origin) {
 
 TEST_CASE("the cancelling kernels are right on rows near 0, however large the outliers") {
   for (const Stage& stage : cancelling_stages) {
-    check_all(stage, cases_of({Data::centred, Data::channels, Data::massive, Data::massive_first, Data::zero}));
+    check_within_bound(stage,
+                       cases_of({Data::centred, Data::channels, Data::massive, Data::massive_first, Data::zero}));
   }
 }
 
@@ -201,17 +187,17 @@ TEST_CASE("a constant row gives a negative variance, where its sums round") {
 }
 
 TEST_CASE("shifted by x[0], it is right within the bound on rows far from 0") {
-  check_all(shifted_stage, cases_of({Data::offset_10, Data::offset_100, Data::offset_1000, Data::offset_10000,
-                                     Data::constant, Data::zero, Data::one_off}));
+  check_within_bound(shifted_stage, cases_of({Data::offset_10, Data::offset_100, Data::offset_1000, Data::offset_10000,
+                                              Data::constant, Data::zero, Data::one_off}));
 }
 
 TEST_CASE("shifted by x[0], it is right within the bound on rows that failed in public projects") {
-  check_all(shifted_stage, testing::published_cases());
+  check_within_bound(shifted_stage, testing::published_cases());
 }
 
 TEST_CASE("shifted by x[0], it is right within the bound on the short rows that convict a cancelling variance") {
   CHECK(testing::judgeable(testing::trap_cases(), shifted_stage.summation).refused.empty());
-  check_all(shifted_stage, testing::trap_cases());
+  check_within_bound(shifted_stage, testing::trap_cases());
 }
 
 TEST_CASE("shifted by x[0], it fails where x[0] is far from the others, and the kernel without the shift does not") {
@@ -255,34 +241,23 @@ CANCELLING_LAYER_NORM_REPORTS(one_pass::layer_norm, .in_place = InPlace::allowed
 LAYER_NORM_REPORTS(one_pass::layer_norm_shifted, .in_place = InPlace::allowed, .summation = block_per_row,
                    .rows_per_block = 1, .constant_row = testing::ConstantRow::exact)
 
-TEST_SUITE("long") {
-  LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
-                           .summation = testing::thread_per_row, .rows_per_block = one_pass::block_threads,
-                           .constant_row = testing::ConstantRow::wrong)
-  LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm, .in_place = InPlace::allowed, .summation = block_per_row,
-                           .rows_per_block = 1, .constant_row = testing::ConstantRow::wrong)
-  LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm_shifted, .in_place = InPlace::allowed, .summation = block_per_row,
-                           .rows_per_block = 1, .constant_row = testing::ConstantRow::exact)
-}
-
+TEST_SUITE("long"){
+    LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm_thread_per_row, .in_place = InPlace::allowed,
+                             .summation = testing::thread_per_row, .rows_per_block = one_pass::block_threads,
+                             .constant_row = testing::ConstantRow::wrong)
+        LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm, .in_place = InPlace::allowed, .summation = block_per_row,
+                                 .rows_per_block = 1, .constant_row = testing::ConstantRow::wrong)
+            LAYER_NORM_CONTRACT_LONG(one_pass::layer_norm_shifted, .in_place = InPlace::allowed,
+                                     .summation = block_per_row, .rows_per_block = 1,
+                                     .constant_row = testing::ConstantRow::exact)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const NormCase& input) {
-  simt::CountScope counts;
-  testing::run(launch, input);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("x is asked for exactly twice, and touched once") {
   const std::int64_t rows = 32, cols = 4096;
   const NormCase input = testing::make_case(rows, cols, Data::centred, 3);
   for (const Stage& stage : cancelling_stages) {
     CAPTURE(stage.name);
-    const simt::BufferCounts x = counts_of(stage.launch, input).buffer("x");
+    const simt::BufferCounts x = testing::counts_of(stage.launch, input).buffer("x");
     CHECK(x.loads.requests == 2 * rows * cols / 32);
     CHECK(x.loads.bytes == 2 * rows * cols * sizeof(float));
     CHECK(x.bytes_touched_by_loads == rows * cols * sizeof(float));
@@ -292,7 +267,7 @@ TEST_CASE("x is asked for exactly twice, and touched once") {
 TEST_CASE("the shift costs one load more for each warp") {
   const std::int64_t rows = 3, cols = 4096, warps = one_pass::block_threads / 32;
   const NormCase input = testing::make_case(rows, cols, Data::centred, 3);
-  const simt::BufferCounts x = counts_of(one_pass::layer_norm_shifted, input).buffer("x");
+  const simt::BufferCounts x = testing::counts_of(one_pass::layer_norm_shifted, input).buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 32 + rows * warps);
   CHECK(x.loads.sectors == 2 * rows * cols * sizeof(float) / 32 + rows * warps);  // all lanes read x[0]: one sector
   CHECK(x.bytes_touched_by_loads == rows * cols * sizeof(float));
@@ -301,7 +276,7 @@ TEST_CASE("the shift costs one load more for each warp") {
 TEST_CASE("both sums go through one tree: nine barriers a row, half of chapter 01") {
   const std::int64_t rows = 3;
   for (const LayerNormLauncher launch : {one_pass::layer_norm, one_pass::layer_norm_shifted}) {
-    CHECK(counts_of(launch, testing::make_case(rows, 4096, Data::centred, 3)).barriers == rows * (1 + 8));
+    CHECK(testing::counts_of(launch, testing::make_case(rows, 4096, Data::centred, 3)).barriers == rows * (1 + 8));
   }
 }
 

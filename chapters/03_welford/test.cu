@@ -2,6 +2,7 @@
 #include "welford.cuh"
 
 #include <host/device_buffer.h>
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reports.h>
@@ -9,54 +10,23 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
+#include <testing/counted.h>
 #endif
 
 namespace {
 
-struct Stage {
-  std::string name;
-  LayerNormLauncher launch;
-  testing::SummationOf summation;
-};
-const Stage stages[] = {
+const testing::Stage stages[] = {
     {"welford::layer_norm_thread_per_row", welford::layer_norm_thread_per_row, testing::thread_per_row},
     {"welford::layer_norm", welford::layer_norm, testing::block_per_row<welford::block_threads>}};
 
-void check_all(const std::vector<testing::NormCase>& cases) {
-  for (const Stage& stage : stages) {
-    const testing::Selection selection = testing::judgeable(cases, stage.summation);
-    REQUIRE(!selection.judged.empty());
-    double largest = 0;
-    for (const testing::NormCase& input : selection.judged) {
-      const testing::NormVerdict verdict = testing::judge(stage.launch, input, stage.summation(input.cols));
-      CHECK_MESSAGE(verdict.passed(), stage.name << " on " << verdict.text());
-      largest = std::max(largest, verdict.ratio());
-    }
-    MESSAGE(stage.name << ": error/bound at most " << largest << " over " << selection.judged.size() << " cases; "
-                       << selection.refused.size() << " rows are refused, because their bound says nothing");
-  }
-}
-
 }  // namespace
 
-TEST_CASE("right within the bound on every shape and kind of data") { check_all(testing::standard_cases()); }
-
-TEST_CASE("right within the bound on rows that failed in public projects") { check_all(testing::published_cases()); }
-
-TEST_CASE("right within the bound on the short rows that convict a cancelling variance") {
-  for (const Stage& stage : stages) {
-    CAPTURE(stage.name);
-    CHECK(testing::judgeable(testing::trap_cases(), stage.summation).refused.empty());
-  }
-  check_all(testing::trap_cases());
-}
+LAYER_NORM_ACCURACY(stages)
 
 TEST_CASE("more rows than a grid has blocks are refused with a sentence, before anything is launched") {
   const DeviceBuffer<float> x("x", 1);  // never looked at
@@ -81,31 +51,19 @@ LAYER_NORM_REPORTS(welford::layer_norm, .in_place = InPlace::allowed,
                    .summation = testing::block_per_row<welford::block_threads>, .rows_per_block = 1,
                    .constant_row = testing::ConstantRow::exact)
 
-TEST_SUITE("long") {
-  LAYER_NORM_CONTRACT_LONG(welford::layer_norm_thread_per_row, .in_place = InPlace::allowed,
-                           .summation = testing::thread_per_row, .rows_per_block = welford::block_threads,
-                           .constant_row = testing::ConstantRow::exact)
-  LAYER_NORM_CONTRACT_LONG(welford::layer_norm, .in_place = InPlace::allowed,
-                           .summation = testing::block_per_row<welford::block_threads>, .rows_per_block = 1,
-                           .constant_row = testing::ConstantRow::exact)
-}
-
+TEST_SUITE("long"){
+    LAYER_NORM_CONTRACT_LONG(welford::layer_norm_thread_per_row, .in_place = InPlace::allowed,
+                             .summation = testing::thread_per_row, .rows_per_block = welford::block_threads,
+                             .constant_row = testing::ConstantRow::exact)
+        LAYER_NORM_CONTRACT_LONG(welford::layer_norm, .in_place = InPlace::allowed,
+                                 .summation = testing::block_per_row<welford::block_threads>, .rows_per_block = 1,
+                                 .constant_row = testing::ConstantRow::exact)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::NormCase& input) {
-  simt::CountScope counts;
-  testing::run(launch, input);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("a block per row asks for x exactly twice, and touches it once") {
   const std::int64_t rows = 3, cols = 4096;
   const simt::LaunchCounts counts =
-      counts_of(welford::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
+      testing::counts_of(welford::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
 
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 32);
@@ -134,7 +92,7 @@ TEST_CASE("a block per row asks for x exactly twice, and touches it once") {
 TEST_CASE("one merge of the block gives mean and variance together: nine barriers a row") {
   const std::int64_t rows = 3;
   const simt::LaunchCounts counts =
-      counts_of(welford::layer_norm, testing::make_case(rows, 4096, testing::Data::centred, 3));
+      testing::counts_of(welford::layer_norm, testing::make_case(rows, 4096, testing::Data::centred, 3));
   CHECK(counts.blocks == rows);
   CHECK(counts.barriers == rows * (1 + 8));
   CHECK(counts.shuffles == 0);
@@ -143,7 +101,7 @@ TEST_CASE("one merge of the block gives mean and variance together: nine barrier
 TEST_CASE("a thread per row asks for x exactly twice, too, but each request spans 32 sectors") {
   const std::int64_t rows = 32, cols = 4096;
   const simt::LaunchCounts counts =
-      counts_of(welford::layer_norm_thread_per_row, testing::make_case(rows, cols, testing::Data::centred, 4));
+      testing::counts_of(welford::layer_norm_thread_per_row, testing::make_case(rows, cols, testing::Data::centred, 4));
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 32);
   CHECK(x.loads.bytes == 2 * rows * cols * sizeof(float));

@@ -4,6 +4,7 @@
 
 #include <host/device_buffer.h>
 #include <host/launch.h>
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reports.h>
@@ -11,8 +12,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <iomanip>
 #include <sstream>
@@ -22,65 +21,33 @@
 #include <vector>
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
 #include <simt/finding.h>
+#include <testing/counted.h>
 #endif
 
 namespace {
 
-struct Shape {
-  LayerNormLauncher launch;
-  testing::SummationOf summation;
-};
-
 /// The launcher for blocks of so many warps: a LayerNormLauncher is a plain function, so each number needs its own.
 template <int warps>
-constexpr Shape shape{[](const LayerNormArgs& args, cudaStream_t stream) {
-                        warp_block_welford::layer_norm_with_warps(args, warps, stream);
-                      },
-                      testing::block_per_row<warps * warp_lanes>};
+void with_warps(const LayerNormArgs& args, cudaStream_t stream) {
+  warp_block_welford::layer_norm_with_warps(args, warps, stream);
+}
 
 template <int... zero_to_31>
-constexpr std::array<Shape, 32> make_shapes(std::integer_sequence<int, zero_to_31...>) {
-  return {shape<zero_to_31 + 1>...};
+std::vector<testing::Stage> make_shapes(std::integer_sequence<int, zero_to_31...>) {
+  return {{std::to_string(zero_to_31 + 1) + " warps", with_warps<zero_to_31 + 1>,
+           testing::block_per_row<(zero_to_31 + 1) * warp_lanes>}...};
 }
 
 /// shapes[w - 1] runs with w warps.
-const std::array<Shape, 32> shapes = make_shapes(std::make_integer_sequence<int, 32>());
+const std::vector<testing::Stage> shapes = make_shapes(std::make_integer_sequence<int, 32>());
 
-const Shape ordinary{warp_block_welford::layer_norm, testing::block_per_row<warp_block_welford::block_threads>};
-
-/// The largest error as a share of the bound.
-double check_all(const std::vector<testing::NormCase>& cases, const Shape& shape) {
-  double largest = 0;
-  for (const testing::NormCase& input : cases) {
-    const testing::NormVerdict verdict = testing::judge(shape.launch, input, shape.summation(input.cols));
-    CHECK_MESSAGE(verdict.passed(), verdict.text());
-    largest = std::max(largest, verdict.ratio());
-  }
-  return largest;
-}
-
-void check_judgeable(const std::vector<testing::NormCase>& cases) {
-  const testing::Selection selection = testing::judgeable(cases, ordinary.summation);
-  REQUIRE(!selection.judged.empty());
-  const double largest = check_all(selection.judged, ordinary);
-  MESSAGE("error/bound at most " << largest << " over " << selection.judged.size() << " cases; "
-                                 << selection.refused.size() << " rows are refused, because their bound says nothing");
-}
+const testing::Stage stages[] = {{"warp_block_welford::layer_norm", warp_block_welford::layer_norm,
+                                  testing::block_per_row<warp_block_welford::block_threads>}};
 
 }  // namespace
 
-TEST_CASE("right within the bound on every shape and kind of data") { check_judgeable(testing::standard_cases()); }
-
-TEST_CASE("right within the bound on rows that failed in public projects") {
-  check_judgeable(testing::published_cases());
-}
-
-TEST_CASE("right within the bound on the short rows that convict a cancelling variance") {
-  CHECK(testing::judgeable(testing::trap_cases(), ordinary.summation).refused.empty());
-  check_judgeable(testing::trap_cases());
-}
+LAYER_NORM_ACCURACY(stages)
 
 TEST_CASE("right within the bound for blocks of 1 to 32 warps, on rows shorter than the block and longer") {
   std::vector<testing::NormCase> cases;
@@ -90,13 +57,7 @@ TEST_CASE("right within the bound for blocks of 1 to 32 warps, on rows shorter t
     for (const testing::Data data : {testing::Data::centred, testing::Data::offset_100, testing::Data::massive_first})
       cases.push_back(testing::make_case(2, cols, data, seed++));
   }
-  double largest = 0;
-  for (int warps = 1; warps <= 32; ++warps) {
-    CAPTURE(warps);
-    largest =
-        std::max(largest, check_all(testing::judgeable(cases, shapes[warps - 1].summation).judged, shapes[warps - 1]));
-  }
-  MESSAGE("error/bound at most " << largest);
+  for (const testing::Stage& shape : shapes) testing::check_within_bound(shape, cases);
 }
 
 TEST_CASE("a constant row gives beta exactly for blocks of 1 to 32 warps: lanes without an element add nothing") {
@@ -178,28 +139,15 @@ LAYER_NORM_REPORTS(warp_block_welford::layer_norm, .in_place = InPlace::allowed,
                    .summation = testing::block_per_row<warp_block_welford::block_threads>, .rows_per_block = 1,
                    .constant_row = testing::ConstantRow::exact)
 
-TEST_SUITE("long") {
-  LAYER_NORM_CONTRACT_LONG(warp_block_welford::layer_norm, .in_place = InPlace::allowed,
-                           .summation = testing::block_per_row<warp_block_welford::block_threads>, .rows_per_block = 1,
-                           .constant_row = testing::ConstantRow::exact)
-}
-
+TEST_SUITE("long"){LAYER_NORM_CONTRACT_LONG(warp_block_welford::layer_norm, .in_place = InPlace::allowed,
+                                            .summation = testing::block_per_row<warp_block_welford::block_threads>,
+                                            .rows_per_block = 1, .constant_row = testing::ConstantRow::exact)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::NormCase& input) {
-  simt::CountScope counts;
-  testing::run(launch, input);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("x is asked for exactly twice, and touched once") {
   const std::int64_t rows = 3, cols = 4096;
   const simt::LaunchCounts counts =
-      counts_of(warp_block_welford::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
+      testing::counts_of(warp_block_welford::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
 
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 32);
@@ -232,7 +180,7 @@ TEST_CASE("a row costs two barriers, 20 shuffles a warp, and one state a warp th
   const std::int64_t words = sizeof(Welford) / sizeof(unsigned);  // 4, and a shuffle moves one
   for (int warps = 2; warps <= 32; ++warps) {
     CAPTURE(warps);
-    const simt::LaunchCounts counts = counts_of(shapes[warps - 1].launch, input);
+    const simt::LaunchCounts counts = testing::counts_of(shapes[warps - 1].launch, input);
     CHECK(counts.blocks == rows);
     CHECK(counts.barriers == rows * 2);
     // Five steps in each warp, and then as many in warp 0 as it takes to halve the number of warps down to one.
@@ -247,7 +195,7 @@ TEST_CASE("a row costs two barriers, 20 shuffles a warp, and one state a warp th
 TEST_CASE("a block of one warp needs no barrier and no shared memory") {
   const std::int64_t rows = 3;
   const simt::LaunchCounts counts =
-      counts_of(shapes[0].launch, testing::make_case(rows, 4096, testing::Data::centred, 3));
+      testing::counts_of(shapes[0].launch, testing::make_case(rows, 4096, testing::Data::centred, 3));
   CHECK(counts.barriers == 0);
   CHECK(counts.shuffles == rows * (5 + 1) * sizeof(Welford) / sizeof(unsigned));
   CHECK(counts.shared_stores.requests == 0);

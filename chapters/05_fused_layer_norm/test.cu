@@ -3,6 +3,7 @@
 #include "fused_layer_norm.cuh"
 
 #include <host/device_buffer.h>
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reports.h>
@@ -17,7 +18,7 @@
 #include <vector>
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
+#include <testing/counted.h>
 #include "../04_warp_block_welford/warp_block_welford.cuh"
 #endif
 
@@ -43,18 +44,7 @@ const Shaped shapes[] = {shaped<32, 1>,  shaped<32, 4>,   shaped<32, 8>,  shaped
 
 std::string name(Shape shape) { return std::to_string(shape.threads) + "×" + std::to_string(shape.rows); }
 
-void check_judgeable(const std::vector<testing::NormCase>& cases) {
-  const testing::Selection selection = testing::judgeable(cases, summation);
-  REQUIRE(!selection.judged.empty());
-  double largest = 0;
-  for (const testing::NormCase& input : selection.judged) {
-    const testing::NormVerdict verdict = testing::judge(fused_layer_norm::layer_norm, input, summation(input.cols));
-    CHECK_MESSAGE(verdict.passed(), verdict.text());
-    largest = std::max(largest, verdict.ratio());
-  }
-  MESSAGE("error/bound at most " << largest << " over " << selection.judged.size() << " cases; "
-                                 << selection.refused.size() << " rows are refused, because their bound says nothing");
-}
+const testing::Stage stages[] = {{"fused_layer_norm::layer_norm", fused_layer_norm::layer_norm, summation}};
 
 void check_same_bits(const testing::NormResult& got, const testing::NormResult& expected) {
   CHECK(testing::same_bits(got.y, expected.y));
@@ -64,16 +54,7 @@ void check_same_bits(const testing::NormResult& got, const testing::NormResult& 
 
 }  // namespace
 
-TEST_CASE("right within the bound on every shape and kind of data") { check_judgeable(testing::standard_cases()); }
-
-TEST_CASE("right within the bound on rows that failed in public projects") {
-  check_judgeable(testing::published_cases());
-}
-
-TEST_CASE("right within the bound on the short rows that convict a cancelling variance") {
-  CHECK(testing::judgeable(testing::trap_cases(), summation).refused.empty());
-  check_judgeable(testing::trap_cases());
-}
+LAYER_NORM_ACCURACY(stages)
 
 TEST_CASE("right within the bound in every shape of a block, on rows of one column to more than the block has") {
   double largest = 0;
@@ -167,28 +148,15 @@ LAYER_NORM_CONTRACT(fused_layer_norm::layer_norm, .in_place = InPlace::allowed, 
 LAYER_NORM_REPORTS(fused_layer_norm::layer_norm, .in_place = InPlace::allowed, .summation = summation,
                    .rows_per_block = rows_per_block, .constant_row = testing::ConstantRow::exact)
 
-TEST_SUITE("long") {
-  LAYER_NORM_CONTRACT_LONG(fused_layer_norm::layer_norm, .in_place = InPlace::allowed, .summation = summation,
-                           .rows_per_block = rows_per_block, .constant_row = testing::ConstantRow::exact)
-}
-
+TEST_SUITE("long"){LAYER_NORM_CONTRACT_LONG(fused_layer_norm::layer_norm, .in_place = InPlace::allowed,
+                                            .summation = summation, .rows_per_block = rows_per_block,
+                                            .constant_row = testing::ConstantRow::exact)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(LayerNormLauncher launch, const testing::NormCase& input,
-                             testing::RunOptions options = {}) {
-  simt::CountScope counts;
-  testing::run(launch, input, options);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("x is asked for exactly twice, in requests of 512 bytes, the second time by the block that read it first") {
   const std::int64_t rows = 3, cols = 4096;
   const simt::LaunchCounts counts =
-      counts_of(fused_layer_norm::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
+      testing::counts_of(fused_layer_norm::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3));
 
   const simt::BufferCounts x = counts.buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 128);
@@ -217,8 +185,8 @@ TEST_CASE("x is asked for exactly twice, in requests of 512 bytes, the second ti
 
 TEST_CASE("a quarter of the load requests of chapter 04, for the same bytes") {
   const testing::NormCase input = testing::make_case(3, 4096, testing::Data::centred, 3);
-  const simt::LaunchCounts narrow = counts_of(warp_block_welford::layer_norm, input);
-  const simt::LaunchCounts wide = counts_of(fused_layer_norm::layer_norm, input);
+  const simt::LaunchCounts narrow = testing::counts_of(warp_block_welford::layer_norm, input);
+  const simt::LaunchCounts wide = testing::counts_of(fused_layer_norm::layer_norm, input);
   for (const std::string buffer : {"x", "gamma", "beta"}) {
     CAPTURE(buffer);
     CHECK(4 * wide.buffer(buffer).loads.requests == narrow.buffer(buffer).loads.requests);
@@ -231,9 +199,10 @@ TEST_CASE("a quarter of the load requests of chapter 04, for the same bytes") {
 
 TEST_CASE("a misaligned x is asked for in four narrow requests for each wide one") {
   const std::int64_t rows = 3, cols = 4096;
-  const simt::BufferCounts x = counts_of(fused_layer_norm::layer_norm,
-                                         testing::make_case(rows, cols, testing::Data::centred, 3), {.x_offset = 1})
-                                   .buffer("x");
+  const simt::BufferCounts x =
+      testing::counts_of(fused_layer_norm::layer_norm, testing::make_case(rows, cols, testing::Data::centred, 3),
+                         {.x_offset = 1})
+          .buffer("x");
   CHECK(x.loads.requests == 2 * rows * cols / 32);
   CHECK(x.loads.bytes == 128 * x.loads.requests);
   // The lanes of a request stand 16 bytes apart, over 16 sectors. x begins 4 bytes into a sector, so the last of the
@@ -247,7 +216,7 @@ TEST_CASE("a block has two barriers, however many rows it works on; with a warp 
   const std::int64_t words = sizeof(Welford) / sizeof(unsigned);  // 4, and a shuffle moves one
   for (const Shaped& kernel : shapes) {
     CAPTURE(name(kernel.shape));
-    const simt::LaunchCounts counts = counts_of(kernel.launch, input);
+    const simt::LaunchCounts counts = testing::counts_of(kernel.launch, input);
     const std::int64_t blocks = (rows + kernel.shape.rows - 1) / kernel.shape.rows;
     const std::int64_t groups = blocks * kernel.shape.rows;  // of T threads, also those without a row
     const std::int64_t warps = kernel.shape.threads / 32;    // of a group

@@ -2,6 +2,7 @@
 #include "rms_norm.cuh"
 
 #include <host/device_buffer.h>
+#include <testing/accuracy.h>
 #include <testing/cases.h>
 #include <testing/contract.h>
 #include <testing/reports.h>
@@ -9,7 +10,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@
 #include "../05_fused_layer_norm/fused_layer_norm.cuh"
 
 #ifndef LNH_CUDA
-#include <simt/counts.h>
+#include <testing/counted.h>
 #endif
 
 namespace {
@@ -25,15 +25,7 @@ namespace {
 testing::Summation summation(std::int64_t cols) { return testing::dealt_in_fours(cols, shape_for(cols).threads); }
 std::int64_t rows_per_block(std::int64_t cols) { return shape_for(cols).rows; }
 
-void check_all(const std::vector<testing::NormCase>& cases) {
-  double largest = 0;
-  for (const testing::NormCase& input : cases) {
-    const testing::NormVerdict verdict = testing::judge(rms_norm::rms_norm, input, summation(input.cols));
-    CHECK_MESSAGE(verdict.passed(), verdict.text());
-    largest = std::max(largest, verdict.ratio());
-  }
-  MESSAGE("error/bound at most " << largest << " over " << cases.size() << " cases; no row is refused");
-}
+const testing::Stage stage{"rms_norm::rms_norm", rms_norm::rms_norm, summation};
 
 /// x and what RMSNorm must make of it, to six digits, with γ = 1.
 struct Example {
@@ -45,10 +37,12 @@ struct Example {
 
 }  // namespace
 
-TEST_CASE("RMSNorm is right within the bound on every shape and kind of data") { check_all(testing::standard_cases()); }
+TEST_CASE("RMSNorm is right within the bound on every shape and kind of data") {
+  testing::check_within_bound(stage, testing::standard_cases());
+}
 
 TEST_CASE("RMSNorm is right within the bound on rows that failed in public projects") {
-  check_all(testing::published_cases());
+  testing::check_within_bound(stage, testing::published_cases());
 }
 
 TEST_CASE("the rows that convict a cancelling variance are easy for RMSNorm") {
@@ -128,30 +122,18 @@ RMS_NORM_REPORTS(rms_norm::rms_norm, .in_place = InPlace::allowed, .summation = 
 LAYER_NORM_REPORTS(rms_norm::layer_norm, .in_place = InPlace::allowed, .summation = summation,
                    .rows_per_block = rows_per_block, .constant_row = testing::ConstantRow::exact)
 
-TEST_SUITE("long") {
-  RMS_NORM_CONTRACT_LONG(rms_norm::rms_norm, .in_place = InPlace::allowed, .summation = summation,
-                         .rows_per_block = rows_per_block)
-  LAYER_NORM_CONTRACT_LONG(rms_norm::layer_norm, .in_place = InPlace::allowed, .summation = summation,
-                           .rows_per_block = rows_per_block, .constant_row = testing::ConstantRow::exact)
-}
-
+TEST_SUITE("long"){
+    RMS_NORM_CONTRACT_LONG(rms_norm::rms_norm, .in_place = InPlace::allowed, .summation = summation,
+                           .rows_per_block = rows_per_block)
+        LAYER_NORM_CONTRACT_LONG(rms_norm::layer_norm, .in_place = InPlace::allowed, .summation = summation,
+                                 .rows_per_block = rows_per_block, .constant_row = testing::ConstantRow::exact)}
 #ifndef LNH_CUDA  // a GPU program cannot count its own requests: that is what a profiler is for
-
-namespace {
-
-simt::LaunchCounts counts_of(NormLauncher launch, const testing::NormCase& input) {
-  simt::CountScope counts;
-  testing::run(launch, input);
-  return counts.total();
-}
-
-}  // namespace
 
 TEST_CASE("RMSNorm asks for x twice and for gamma once, and for neither beta nor mean") {
   const std::int64_t rows = 3, cols = 4096;
   const testing::NormCase input = testing::make_case(rows, cols, testing::Data::centred, 3);
-  const simt::LaunchCounts rms = counts_of(rms_norm::rms_norm, input);
-  const simt::LaunchCounts layer = counts_of(rms_norm::layer_norm, input);
+  const simt::LaunchCounts rms = testing::counts_of(rms_norm::rms_norm, input);
+  const simt::LaunchCounts layer = testing::counts_of(rms_norm::layer_norm, input);
 
   CHECK(rms.buffer("x").loads.requests == 2 * rows * cols / 128);
   CHECK(rms.buffer("gamma").loads.requests == rows * cols / 128);
@@ -169,8 +151,8 @@ TEST_CASE("a state of one word takes a quarter of the shuffles and of the shared
   for (const std::int64_t cols : {256, 4096}) {
     const std::int64_t rows = 8, warps = shape_for(cols).threads / 32;  // of a row
     const testing::NormCase input = testing::make_case(rows, cols, testing::Data::centred, 3);
-    const simt::LaunchCounts rms = counts_of(rms_norm::rms_norm, input);
-    const simt::LaunchCounts layer = counts_of(rms_norm::layer_norm, input);
+    const simt::LaunchCounts rms = testing::counts_of(rms_norm::rms_norm, input);
+    const simt::LaunchCounts layer = testing::counts_of(rms_norm::layer_norm, input);
     CAPTURE(cols);
     // A warp takes five steps. Alone it takes one more to give the result to its lanes; eight are merged in three.
     REQUIRE((warps == 1 || warps == 8));

@@ -29,8 +29,17 @@ std::string Finding::text() const {
 
 std::string text(const std::vector<Finding>& findings) {
   constexpr std::size_t shown = 3;
+  // A missing barrier may make many reads of unwritten memory before its race is met: each check gets a word first.
+  std::vector<const Finding*> order;
+  for (const Finding& finding : findings) {
+    const auto same_check = [&](const Finding* other) { return other->check == finding.check; };
+    if (std::none_of(order.begin(), order.end(), same_check)) order.push_back(&finding);
+  }
+  for (const Finding& finding : findings) {
+    if (std::find(order.begin(), order.end(), &finding) == order.end()) order.push_back(&finding);
+  }
   std::string text;
-  for (std::size_t i = 0; i < std::min(findings.size(), shown); ++i) text += findings[i].text();
+  for (std::size_t i = 0; i < std::min(order.size(), shown); ++i) text += order[i]->text();
   if (findings.size() > shown) {
     const std::size_t more = findings.size() - shown;
     text += "and " + std::to_string(more) + (more == 1 ? " more finding\n" : " more findings\n");

@@ -30,7 +30,7 @@ struct Finding {
   std::string text() const;  // several lines, for a person
 };
 
-/// The first three, and how many more there are.
+/// Three of them, and how many more there are: the first of each check, then the others in their order.
 std::string text(const std::vector<Finding>& findings);
 
 /// Thrown by a launch whose kernel has findings, unless a FindingScope is open.

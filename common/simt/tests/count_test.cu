@@ -124,6 +124,7 @@ __global__ void alternating(const float* x, float* y, int rounds) {
   y[i] = sum;
 }
 
+#ifndef __clang__
 struct Pair {
   float a, b;
 };
@@ -133,6 +134,7 @@ __global__ void struct_by_copy(const Pair* pairs, float* y) {
   const Pair pair = pairs[threadIdx.x];
   y[threadIdx.x] = pair.a + pair.b;
 }
+#endif
 
 __global__ void permuted(const float* x, float* y) {
   const int i = threadIdx.x;

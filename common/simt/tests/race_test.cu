@@ -346,3 +346,19 @@ TEST_CASE("race: a check that is switched off finds nothing") {
   simt::set_checks({});
   CHECK(outcome.text() == "");
 }
+
+TEST_CASE("race: a race is shown though reads of unwritten memory were met before it") {
+  const auto finding = [](const std::string& check, int line) {
+    simt::Finding made;
+    made.check = check;
+    made.title = check + " " + std::to_string(line);
+    return made;
+  };
+  const std::string text =
+      simt::text({finding("init", 1), finding("init", 2), finding("init", 3), finding("init", 4), finding("race", 5)});
+  const auto at = [&](const char* title) { return text.find(title); };
+  CHECK(at("init 1") < at("race 5"));
+  CHECK(at("race 5") < at("init 2"));
+  CHECK(at("init 3") == std::string::npos);
+  CHECK(text.ends_with("and 2 more findings\n"));
+}
