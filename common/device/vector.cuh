@@ -34,6 +34,25 @@ __device__ inline float4 four_or(const float* values, std::int64_t c, float abse
 }
 // [/four_or]
 
+/// The four at p of a row that ends `left` floats behind p, left ≥ 1: 0 stands for those beyond the end. Derived in
+/// chapter 07.
+// [up_to_four]
+template <Access access>
+__device__ inline float4 load_up_to_four(const float* p, std::int64_t left) {
+  if constexpr (access == Access::vector) return load_four<access>(p);  // the row is made of whole fours
+  return {p[0], left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f, left > 3 ? p[3] : 0.0f};
+}
+
+template <Access access>
+__device__ inline void store_up_to_four(float* p, std::int64_t left, float4 values) {
+  if constexpr (access == Access::vector) return store_four<access>(p, values);
+  p[0] = values.x;
+  if (left > 1) p[1] = values.y;
+  if (left > 2) p[2] = values.z;
+  if (left > 3) p[3] = values.w;
+}
+// [/up_to_four]
+
 /// Whether all of these addresses are multiples of 16 bytes. Null, an argument that is not there, counts as one.
 template <class... Pointers>
 bool aligned_for_vectors(Pointers... pointers) {

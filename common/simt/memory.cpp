@@ -215,6 +215,10 @@ cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
   return cudaSuccess;
 }
 
+cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t) {
+  return cudaMemset(pointer, byte, bytes);
+}
+
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaPeekAtLastError() { return last_error; }

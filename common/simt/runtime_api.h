@@ -36,6 +36,7 @@ cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
+cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 /// The last error of this thread; cudaGetLastError also clears it.

@@ -3,6 +3,7 @@
 #include <host/device_buffer.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -94,6 +95,12 @@ std::string Comparison::text() const {
             " is allowed (error/bound " + number(ratio) + ")";
   }
   return text;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  });
 }
 
 double correct_digits(std::span<const float> got, std::span<const double> expected, std::int64_t cols) {

@@ -30,6 +30,9 @@ struct Comparison {
 Comparison compare(std::string what, std::span<const float> got, std::span<const double> expected,
                    std::span<const double> tolerance, std::int64_t cols);
 
+/// Whether both hold the same floats, bit for bit: NaN equals the same NaN, and −0 is not 0.
+bool same_bits(std::span<const float> a, std::span<const float> b);
+
 /// −log10 of the largest error relative to the largest |expected| of its row; 0 for NaN, at most 15.95.
 double correct_digits(std::span<const float> got, std::span<const double> expected, std::int64_t cols);
 

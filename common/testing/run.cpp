@@ -1,34 +1,15 @@
 #include <testing/run.h>
 
 #include <host/device_buffer.h>
+#include <testing/input.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace testing {
 namespace {
-
-/// An input that the kernel must not change.
-class Input {
-public:
-  Input(const char* name, std::span<const float> values, std::int64_t offset)
-      : buffer_(name, values, offset), values_(values) {}
-
-  float* data() const { return buffer_.data(); }
-  void check_unchanged() const {
-    buffer_.check_guards();
-    const std::vector<float> now = buffer_.download();
-    if (!same_bits(now, values_))
-      throw std::runtime_error("'" + buffer_.name() + "' was changed; a kernel must not write to its inputs");
-  }
-
-private:
-  DeviceBuffer<float> buffer_;
-  std::span<const float> values_;
-};
 
 /// Null for an empty γ or β.
 std::optional<Input> optional_input(const char* name, const std::vector<float>& values, std::int64_t offset) {
@@ -37,12 +18,6 @@ std::optional<Input> optional_input(const char* name, const std::vector<float>& 
 }
 
 }  // namespace
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
-  });
-}
 
 NormResult run(NormLauncher launcher, const NormCase& input, RunOptions options) {
   if (launcher.norm() == Norm::rms_norm) options.mean = false;

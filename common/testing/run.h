@@ -34,9 +34,6 @@ struct RunOptions {
 /// input; whatever the launcher throws passes through.
 NormResult run(NormLauncher launcher, const NormCase& input, RunOptions options = {});
 
-/// Whether both hold the same floats, bit for bit: NaN equals the same NaN, and −0 is not 0.
-bool same_bits(std::span<const float> a, std::span<const float> b);
-
 /// The verdict on y, mean and rstd together.
 struct NormVerdict {
   std::string name;  // of the case

@@ -11,12 +11,6 @@ namespace {
 
 constexpr double u = 0x1p-24;
 
-/// D = m + ⌈log₂T⌉: the roundings on the longest way into a sum.
-double longest_chain(Summation summation) {
-  const int tree_levels = std::bit_width(static_cast<std::uint64_t>(summation.threads) - 1);  // ⌈log₂T⌉
-  return static_cast<double>(summation.serial) + tree_levels;
-}
-
 double bound_at_the_mean(double kappa, Summation summation) {
   const double d = static_cast<double>(std::max<std::int64_t>(4, summation.serial)) + 8;
   return d * kappa * u;
@@ -48,6 +42,11 @@ bool says_nothing(double kappa, Summation summation) {
 }
 
 }  // namespace
+
+double longest_chain(Summation summation) {
+  const int tree_levels = std::bit_width(static_cast<std::uint64_t>(summation.threads) - 1);  // ⌈log₂T⌉
+  return static_cast<double>(summation.serial) + tree_levels;
+}
 
 Summation thread_per_row(std::int64_t cols) { return {cols, 1}; }
 

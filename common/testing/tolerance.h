@@ -16,6 +16,9 @@ struct Summation {
   std::int64_t threads;  // T, threads per row
 };
 
+/// D = m + ⌈log₂T⌉: the roundings on the longest way into a sum.
+double longest_chain(Summation summation);
+
 /// A kernel's summation for rows of cols columns.
 using SummationOf = Summation (*)(std::int64_t cols);
 /// One thread adds up the whole row.

@@ -1,0 +1,166 @@
+/// The backward of LayerNorm and of RMSNorm: dx, dγ and dβ, in kernels apart or fused in one.
+#pragma once
+
+#include <host/grid.h>
+#include <host/launch.h>
+#include <host/norm_backward.h>
+#include <device/dynamic_shared.cuh>
+#include <device/reduce.cuh>
+#include <device/vector.cuh>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "dgamma_dbeta.cuh"
+#include "dx.cuh"
+
+namespace backward {
+
+/// dx, and for each slab of rows the sums of dgamma and dbeta          T threads per row, R slabs per block
+///
+/// x, dy, dx [rows][cols] row-major, dx may be dy;  gamma [cols];  mean, rstd [rows];  RMSNorm: mean is null
+/// workspace [slabs][2][cols]: dgamma's sums of a slab, then dbeta's
+///        for Access::vector cols is a multiple of 4, and x, dy, dx, gamma and workspace start at multiples of 16 bytes
+/// launch ⌈slabs/R⌉ blocks of (T, R) threads, 16 · T ≥ cols; shared memory for the sums of each warp, twice
+/// bytes  requested 5 · rows · cols · sizeof(float): x, dy and dx once, gamma twice
+///        touched   (3 · rows · cols + cols + 2 · rows + 2 · slabs · cols) · sizeof(float)
+/// error  as testing/backward.h bounds it, for a row with m = 16
+// [kernel]
+constexpr int fours = 4;  // that a thread holds of a row
+
+template <Norm norm, Access access, int most>
+__global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
+  DYNAMIC_SHARED(RowSums<norm>, partial);
+  const std::int64_t slab = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const int first = 4 * threadIdx.x;
+  const int step = 4 * blockDim.x;
+  const int warps = blockDim.x * blockDim.y / warp_lanes;
+
+  float4 dgamma[fours] = {};
+  float4 dbeta[fours] = {};
+  for (std::int64_t k = 0; k < slabs.rows_per_slab; ++k) {
+    const std::int64_t row = slab + k * slabs.slabs;
+    const std::int64_t cols = slab < slabs.slabs && row < args.rows ? args.cols : 0;  // no row: only the barriers
+    const Statistics statistics = cols == 0 ? Statistics{} : statistics_of<norm>(args, row);
+
+    // [hold]
+    float4 x[fours];
+    float4 dy[fours];
+    for (int i = 0; i < fours; ++i) {
+      const std::int64_t c = first + i * step;
+      if (c >= cols) continue;
+      x[i] = load_up_to_four<access>(args.x + row * args.cols + c, cols - c);
+      dy[i] = load_up_to_four<access>(args.dy + row * args.cols + c, cols - c);
+    }
+    // [/hold]
+    RowSums<norm> sums{};
+    for (int i = 0; i < fours; ++i) {
+      const std::int64_t c = first + i * step;
+      if (c >= cols) continue;
+      sums = merge(sums, sums_of<norm>(x[i], product(dy[i], gamma_of<access>(args, c)), statistics));
+    }
+    const RowSums<norm> mean = divided<norm>(block_reduce(sums, partial + k % 2 * warps), args.cols);
+    for (int i = 0; i < fours; ++i) {
+      const std::int64_t c = first + i * step;
+      if (c >= cols) continue;
+      const float4 g = product(dy[i], gamma_of<access>(args, c));
+      store_up_to_four<access>(args.dx + row * args.cols + c, cols - c, dx_of<norm>(x[i], g, statistics, mean));
+      dgamma[i] = sum(dgamma[i], product(dy[i], normalised(x[i], statistics)));
+      if constexpr (norm == Norm::layer_norm) dbeta[i] = sum(dbeta[i], dy[i]);
+    }
+  }
+
+  if (slab >= slabs.slabs) return;
+  float* const out = args.workspace + 2 * slab * args.cols;
+  for (int i = 0; i < fours; ++i) {
+    const std::int64_t c = first + i * step;
+    if (c >= args.cols) continue;
+    store_up_to_four<access>(out + c, args.cols - c, dgamma[i]);
+    if constexpr (norm == Norm::layer_norm) store_up_to_four<access>(out + args.cols + c, args.cols - c, dbeta[i]);
+  }
+}
+// [/kernel]
+
+// [fused]
+constexpr std::int64_t most_fused_cols = 4 * fours * most_threads;  // 16 384
+
+/// A warp for each 512 columns, and blocks of about 256 threads where a row needs fewer.
+constexpr Shape fused_shape(std::int64_t cols) {
+  const int threads = warp_lanes * static_cast<int>((cols + 511) / 512);
+  return {threads, std::max(1, 256 / threads)};
+}
+
+template <Norm norm>
+void launch_fused(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  const Slabs slabs = slabs_for(args.rows, args.cols);
+  const Shape shape = fused_shape(args.cols);
+  const bool vector = args.cols % 4 == 0 && aligned_for_vectors(args.x, args.dy, args.dx, args.gamma, args.workspace);
+  const bool small = shape.threads <= 512;
+  const auto kernel = vector ? small ? fused_kernel<norm, Access::vector, 512> : fused_kernel<norm, Access::vector, 1024>
+                      : small ? fused_kernel<norm, Access::scalar, 512>
+                              : fused_kernel<norm, Access::scalar, 1024>;
+  const int warps = shape.threads * shape.rows / warp_lanes;
+  const std::size_t shared_bytes = shape.threads > warp_lanes ? 2 * warps * sizeof(RowSums<norm>) : 0;
+  const dim3 block(shape.threads, shape.rows);
+  launch(kernel, {blocks_for(slabs.slabs, shape.rows), block, shared_bytes, stream}, args, slabs);
+  launch_total_sums(args, stream);
+}
+// [/fused]
+
+// [launchers]
+/// dx last: it may be written over dy.
+template <Norm norm>
+void launch_separate(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  if (args.dgamma != nullptr || args.dbeta != nullptr) launch_two_stages<norm>(args, stream);
+  if (args.dx != nullptr) launch_dx<norm>(args, stream);
+}
+
+template <Norm norm>
+void launch_backward(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  const bool sums = args.dgamma != nullptr || args.dbeta != nullptr;
+  if (sums && args.dx != nullptr && args.cols <= most_fused_cols) return launch_fused<norm>(args, stream);
+  launch_separate<norm>(args, stream);
+}
+
+inline void layer_norm(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  check(args, InPlace::allowed, Workspace::needed);
+  if (args.rows == 0) return sums_of_no_rows(args, stream);
+  launch_backward<Norm::layer_norm>(args, stream);
+}
+
+inline void rms_norm(const RmsNormBackwardArgs& args, cudaStream_t stream) {
+  check(args, InPlace::allowed, Workspace::needed);
+  if (args.rows == 0) return sums_of_no_rows(layer_norm_backward_args(args), stream);
+  launch_backward<Norm::rms_norm>(layer_norm_backward_args(args), stream);
+}
+
+inline void layer_norm_separate(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  check(args, InPlace::allowed, Workspace::needed);
+  if (args.rows == 0) return sums_of_no_rows(args, stream);
+  launch_separate<Norm::layer_norm>(args, stream);
+}
+// [/launchers]
+
+// [first_steps]
+inline void layer_norm_naive(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  check(args, InPlace::allowed, Workspace::unused);
+  if (args.rows == 0) return sums_of_no_rows(args, stream);
+  if (args.dgamma != nullptr || args.dbeta != nullptr) {
+    launch(block_per_column_kernel<Norm::layer_norm>, {blocks_for(args.cols, 1), column_threads, 0, stream}, args);
+  }
+  if (args.dx != nullptr) launch_dx_thread_per_row(args, stream);
+}
+
+inline void layer_norm_coalesced(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  check(args, InPlace::allowed, Workspace::unused);
+  if (args.rows == 0) return sums_of_no_rows(args, stream);
+  if (args.dgamma != nullptr || args.dbeta != nullptr) {
+    const unsigned blocks = blocks_for(args.cols, column_threads);
+    launch(thread_per_column_kernel<Norm::layer_norm>, {blocks, column_threads, 0, stream}, args);
+  }
+  if (args.dx != nullptr) launch_dx<Norm::layer_norm>(args, stream);
+}
+// [/first_steps]
+
+}  // namespace backward
