@@ -6,7 +6,7 @@
 #include <host/norm_backward.h>
 #include <device/reduce.cuh>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 
 #include "row_sums.cuh"
@@ -38,27 +38,28 @@ __device__ inline void write_sum(float* sums, std::int64_t c, float sum, bool ac
 }
 // [/column_sums]
 
-/// dgamma[c] = Σ dy · x̂, dbeta[c] = Σ dy over the rows                                  one block per column
+/// dgamma[c] = Σ dy · x̂, dbeta[c] = Σ dy over the rows                                   one warp per column
 ///
 /// x, dy  [rows][cols] row-major;  mean, rstd [rows];  dgamma, dbeta [cols], each may be null
-/// launch cols blocks of 256 threads; the lanes of a warp stand on neighbouring rows, cols floats apart
+/// launch ⌈cols/8⌉ blocks of 8 warps; the lanes of a warp stand on neighbouring rows, cols floats apart
 /// bytes  requested 4 · rows · cols · sizeof(float): x and dy, mean and rstd once a column; 32 sectors a request of x
-/// error  as testing/backward.h bounds it, m = ⌈rows/256⌉
-// [block_per_column]
-constexpr int column_threads = 256;
+/// error  as testing/backward.h bounds it, m = ⌈rows/32⌉ and T = 32
+// [warp_per_column]
+constexpr int column_threads = 256;  // of a block
 
 template <Norm norm>
-__global__ void block_per_column_kernel(LayerNormBackwardArgs args) {
-  __shared__ ColumnSums partial[column_threads / warp_lanes];
-  const std::int64_t c = blockIdx.x;
+__global__ void warp_per_column_kernel(LayerNormBackwardArgs args) {
+  const int lane = threadIdx.x % warp_lanes;
+  const std::int64_t c = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
+  if (c >= args.cols) return;
   ColumnSums sums{};
-  for (std::int64_t row = threadIdx.x; row < args.rows; row += blockDim.x) sums = update<norm>(sums, args, row, c);
-  sums = block_reduce(sums, partial);
-  if (threadIdx.x != 0) return;
+  for (std::int64_t row = lane; row < args.rows; row += warp_lanes) sums = update<norm>(sums, args, row, c);
+  sums = warp_reduce(sums);
+  if (lane != 0) return;
   write_sum(args.dgamma, c, sums.dgamma, args.accumulate);
   write_sum(args.dbeta, c, sums.dbeta, args.accumulate);
 }
-// [/block_per_column]
+// [/warp_per_column]
 
 /// The same                                                                            one thread per column
 ///
@@ -98,8 +99,8 @@ __global__ void slab_sums_kernel(LayerNormBackwardArgs args, Slabs slabs) {
 
 /// Second stage: the sums of the slabs' sums                              a warp per column, after a turn in shared memory
 ///
-/// launch ⌈2 · cols/32⌉ blocks of 32 × 32 threads, ⌈cols/32⌉ without dbeta; block b has the columns from 32 · b on of the
-///        matrix [slabs][2 · cols]
+/// launch ⌈2 · cols/32⌉ blocks of (32, H) threads, ⌈cols/32⌉ without dbeta, H = 32 or as many as there are slabs; block b
+///        has the columns from 32 · b on of the matrix [slabs][2 · cols]
 // [total_sums]
 struct Sum {
   float value;
@@ -108,32 +109,33 @@ __host__ __device__ inline Sum merge(Sum a, Sum b) { return {a.value + b.value};
 
 __global__ void total_sums_kernel(LayerNormBackwardArgs args, Slabs slabs) {
   __shared__ float tile[warp_lanes][warp_lanes + 1];  // one float more a row: its columns lie in 32 different banks
+  const int lane = threadIdx.x;
+  const int height = blockDim.y;
   const std::int64_t stride = 2 * args.cols;
   const std::int64_t columns = args.dbeta == nullptr ? args.cols : stride;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * warp_lanes;
-  float sum = 0;  // of every 32nd slab, lanes on neighbouring columns
-  for (std::int64_t slab = threadIdx.y; slab < slabs.slabs && first + threadIdx.x < columns; slab += warp_lanes) {
-    sum += args.workspace[slab * stride + first + threadIdx.x];
+  float sum = 0;  // lanes on neighbouring columns, of every slab that is this warp's
+  for (std::int64_t slab = threadIdx.y; slab < slabs.slabs && first + lane < columns; slab += height) {
+    sum += args.workspace[slab * stride + first + lane];
   }
-  tile[threadIdx.y][threadIdx.x] = sum;
+  tile[threadIdx.y][lane] = sum;
   __syncthreads();
-  sum = warp_reduce(Sum{tile[threadIdx.x][threadIdx.y]}).value;  // now lanes on the 32 sums of one column
-  const std::int64_t column = first + threadIdx.y;
-  if (threadIdx.x != 0 || column >= columns) return;
-  if (column < args.cols) {
-    write_sum(args.dgamma, column, sum, args.accumulate);
-  } else {
-    write_sum(args.dbeta, column - args.cols, sum, args.accumulate);
+  for (int i = threadIdx.y; i < warp_lanes && first + i < columns; i += height) {
+    const Sum total = warp_reduce(lane < height ? Sum{tile[lane][i]} : Sum{});  // now lanes on the sums of one column
+    if (lane != 0) continue;
+    const bool is_dgamma = first + i < args.cols;
+    write_sum(is_dgamma ? args.dgamma : args.dbeta, first + i - (is_dgamma ? 0 : args.cols), total.value,
+              args.accumulate);
   }
 }
 // [/total_sums]
 
 // [launcher]
 inline void launch_total_sums(const LayerNormBackwardArgs& args, cudaStream_t stream) {
+  const Slabs slabs = slabs_for(args.rows, args.cols);
   const std::int64_t columns = args.dbeta == nullptr ? args.cols : 2 * args.cols;
-  const dim3 block(warp_lanes, warp_lanes);
-  launch(total_sums_kernel, {blocks_for(columns, warp_lanes), block, 0, stream}, args,
-         slabs_for(args.rows, args.cols));
+  const dim3 block(warp_lanes, static_cast<unsigned>(std::min<std::int64_t>(warp_lanes, slabs.slabs)));
+  launch(total_sums_kernel, {blocks_for(columns, warp_lanes), block, 0, stream}, args, slabs);
 }
 
 template <Norm norm>

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #else
+#include <simt/runtime_api.h>
 #include <simt/symbols.h>
 #endif
 
@@ -47,4 +48,17 @@ void check_launch(const void* kernel, const LaunchConfig& config) {
                   "the launch of " + kernel_name(kernel) + " with grid " + text(config.grid) + ", block " +
                       text(config.block) + " and " + std::to_string(config.shared_bytes) + " bytes of shared memory",
                   config.file, config.line);
+}
+
+std::size_t most_shared_bytes() {
+#ifdef LNH_CUDA
+  int device = 0;
+  int bytes = 0;
+  check_cuda(cudaGetDevice(&device), "asking for the current device");
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+             "asking how much shared memory a block may have");
+  return static_cast<std::size_t>(bytes);
+#else
+  return simt::most_shared_bytes;
+#endif
 }

@@ -8,6 +8,8 @@
 
 #include <host/launch_config.h>
 
+#include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -25,4 +27,13 @@ void launch(void (*kernel)(Parameters...), const LaunchConfig& config, Arguments
   simt::launch(kernel, config.grid, config.block, config.shared_bytes, static_cast<Parameters>(arguments)...);
 #endif
   check_launch(reinterpret_cast<const void*>(kernel), config);
+}
+
+/// More than 48 KB of dynamic shared memory a kernel must be allowed once before its launch. Throws CudaError above
+/// most_shared_bytes().
+template <class... Parameters>
+void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t bytes) {
+  if (bytes <= most_shared_bytes_unasked) return;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+             "asking for " + std::to_string(bytes) + " bytes of shared memory");
 }

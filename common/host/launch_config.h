@@ -25,3 +25,9 @@ struct LaunchConfig {
 
 /// Throws CudaError if the launch of the kernel at this address failed.
 void check_launch(const void* kernel, const LaunchConfig& config);
+
+/// The dynamic shared memory that a block may have without being allowed more: 48 KB on every GPU.
+constexpr std::size_t most_shared_bytes_unasked = 48 << 10;
+/// What a block of the current device may have at most, if its kernel is allowed it: allow_shared_bytes() in launch.h.
+/// 227 KB on a GPU of compute capability 9.0, and on the executor.
+std::size_t most_shared_bytes();

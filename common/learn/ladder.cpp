@@ -46,21 +46,30 @@ Accuracy accuracy(CopyLauncher copy, const testing::NormCase& input) {
 
 Accuracy accuracy(const Stage& stage, const testing::NormCase& input) {
   if (const auto* copy = std::get_if<CopyLauncher>(&stage.launcher)) return accuracy(*copy, input);
+  if (const auto* backward = std::get_if<NormBackwardLauncher>(&stage.launcher)) {
+    const testing::BackwardVerdict verdict = testing::judge_backward(
+        *backward, testing::make_backward_case(backward->norm(), input, seed), stage.backward_summation);
+    return {input.name, verdict.digits, verdict.ratio()};
+  }
   const testing::NormVerdict verdict =
       testing::judge(std::get<NormLauncher>(stage.launcher), input, stage.summation(input.cols));
   return {input.name, verdict.digits, verdict.ratio()};
 }
 
-/// Each is a vector of cols and one of rows beside x and y: gamma and rstd, and for LayerNorm beta and mean as well.
-std::int64_t parameters_and_statistics(const Stage& stage) {
-  const auto* norm = std::get_if<NormLauncher>(&stage.launcher);
-  if (norm == nullptr) return 0;  // a copy
-  return norm->norm() == Norm::rms_norm ? 1 : 2;
-}
-
 /// What any kernel for the stage's task must move: each input once, each output once.
 std::uint64_t bytes_minimum(const Stage& stage, std::int64_t rows, std::int64_t cols) {
-  return static_cast<std::uint64_t>(2 * rows * cols + parameters_and_statistics(stage) * (cols + rows)) * sizeof(float);
+  std::int64_t matrices = 2, vectors_of_cols = 0, vectors_of_rows = 0;  // a copy
+  if (const auto* norm = std::get_if<NormLauncher>(&stage.launcher)) {
+    // gamma and rstd, and for LayerNorm beta and mean as well
+    vectors_of_cols = vectors_of_rows = norm->norm() == Norm::rms_norm ? 1 : 2;
+  } else if (const auto* backward = std::get_if<NormBackwardLauncher>(&stage.launcher)) {
+    matrices = 3;
+    // gamma, dgamma and rstd, and for LayerNorm dbeta and mean as well
+    vectors_of_rows = backward->norm() == Norm::rms_norm ? 1 : 2;
+    vectors_of_cols = vectors_of_rows + 1;
+  }
+  return static_cast<std::uint64_t>(matrices * rows * cols + vectors_of_cols * cols + vectors_of_rows * rows) *
+         sizeof(float);
 }
 
 }  // namespace
@@ -88,6 +97,13 @@ Rung measure(const Stage& stage, std::int64_t rows, std::int64_t cols) {
     rung.request_sectors = static_cast<double>(x_loads.sectors) / static_cast<double>(x_loads.requests);
     rung.bytes_requested = total.bytes_requested();
     rung.bytes_touched = total.bytes_touched();
+    const auto touched = [&](const char* buffer) {
+      const simt::BufferCounts of = total.buffer(buffer);
+      return of.bytes_touched_by_loads + of.bytes_touched_by_stores;
+    };
+    rung.matrices_touched = static_cast<double>(touched("x") + touched("y") + touched("dy") + touched("dx")) /
+                            static_cast<double>(rows * cols * 4);
+    rung.workspace_bytes = touched("workspace");
     rung.barriers = total.barriers;
     rung.shuffles = total.shuffles;
   }
@@ -132,6 +148,8 @@ std::string ladder_json(const std::vector<Rung>& ladder, std::int64_t rows, std:
         {"bytes_requested", rung.bytes_requested},
         {"bytes_touched", rung.bytes_touched},
         {"bytes_minimum", rung.bytes_minimum},
+        {"matrices_touched", rung.matrices_touched},
+        {"workspace_bytes", rung.workspace_bytes},
         {"barriers", rung.barriers},
         {"shuffles", rung.shuffles},
         {"digits", {{"centred", rung.centred.digits}, {"treacherous", rung.treacherous.digits}}},
@@ -189,6 +207,18 @@ std::string failures_text(const std::vector<Rung>& ladder) {
   return lines.empty() ? "" : "\nOutside the error bound (./learn tour -v shows by how much):\n" + lines;
 }
 
+/// How often the backwards go through memory: what the columns above hide behind the workspace.
+std::string matrices_text(const std::vector<Rung>& ladder) {
+  std::string lines;
+  for (const Rung& rung : ladder) {
+    if (rung.matrices_touched < 2.5) continue;  // a forward or a copy: one in, one out
+    lines += fmt::format("  {:<38}{:>6.2f}{:>12}\n", rung.kernel, rung.matrices_touched, megabytes(rung.workspace_bytes));
+  }
+  if (lines.empty()) return "";
+  return fmt::format("\nMatrices of the size of x that a backward touches: x, dy and dx make 3; and megabytes of workspace:\n{}",
+                     lines);
+}
+
 }  // namespace
 
 std::string ladder_text(const std::vector<Rung>& ladder, std::int64_t rows, std::int64_t cols, bool verbose) {
@@ -222,6 +252,7 @@ std::string ladder_text(const std::vector<Rung>& ladder, std::int64_t rows, std:
       "  least     what no kernel for this task can go below: x in once, y out once, the vectors once\n"
       "  verdict   every value within its error bound, here and on all published rows; no finding\n",
       treacherous_case);
+  text += matrices_text(ladder);
   text += failures_text(ladder);
   for (const Rung& rung : ladder) {
     for (const std::string& finding : rung.findings) text += fmt::format("\n{}: {}\n", rung.kernel, finding);

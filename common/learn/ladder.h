@@ -13,8 +13,8 @@ namespace learn {
 /// How right a kernel was on some rows.
 struct Accuracy {
   std::string rows;             // name of the rows
-  double digits = 0;            // correct decimal digits of y; exact_digits if every bit is right
-  double error_over_bound = 0;  // largest of y, mean and rstd; infinite where a NaN was met
+  double digits = 0;            // correct decimal digits of y, or of dx; exact_digits if every bit is right
+  double error_over_bound = 0;  // largest of all outputs; infinite where a NaN was met
 };
 inline constexpr double exact_digits = 15.95;  // what a double can tell apart
 
@@ -33,6 +33,8 @@ struct Rung {
   std::uint64_t bytes_requested = 0;  // loads and stores
   std::uint64_t bytes_touched = 0;    // distinct 32-byte sectors, loads and stores
   std::uint64_t bytes_minimum = 0;    // what any kernel for this task must move
+  double matrices_touched = 0;        // of bytes_touched those of x, y, dy and dx, over the bytes of x
+  std::uint64_t workspace_bytes = 0;  // of bytes_touched those of the workspace
   std::uint64_t barriers = 0, shuffles = 0;
   Accuracy centred, treacherous;
   std::vector<Accuracy> published;    // rows of public bug reports, as far as the bound can judge them

@@ -17,10 +17,13 @@ std::map<std::string, std::vector<Stage>>& registry() {
 }  // namespace
 
 Stage::Stage(std::string kernel, CopyLauncher launcher)
-    : kernel(std::move(kernel)), launcher(launcher), summation(nullptr) {}
+    : kernel(std::move(kernel)), launcher(launcher) {}
 
 Stage::Stage(std::string kernel, NormLauncher launcher, testing::SummationOf summation)
     : kernel(std::move(kernel)), launcher(launcher), summation(summation) {}
+
+Stage::Stage(std::string kernel, NormBackwardLauncher launcher, testing::BackwardSummationOf summation)
+    : kernel(std::move(kernel)), launcher(launcher), backward_summation(summation) {}
 
 Stages::Stages(const std::string& chapter, std::vector<Stage> stages) {
   for (Stage& stage : stages) {
@@ -32,6 +35,10 @@ Stages::Stages(const std::string& chapter, std::vector<Stage> stages) {
 void run(const Stage& stage, const testing::NormCase& input) {
   if (const auto* norm = std::get_if<NormLauncher>(&stage.launcher)) {
     testing::run(*norm, input);
+    return;
+  }
+  if (const auto* backward = std::get_if<NormBackwardLauncher>(&stage.launcher)) {
+    testing::run_backward(*backward, testing::make_backward_case(backward->norm(), input, 1));
     return;
   }
   const auto count = static_cast<std::int64_t>(input.x.size());

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <host/copy.h>
+#include <host/norm_backward.h>
 #include <host/norm_launcher.h>
+#include <testing/backward.h>
 #include <testing/tolerance.h>
 
 #include <string>
@@ -19,12 +21,14 @@ namespace learn {
 
 struct Stage {
   std::string kernel;  // the launcher's name, as in docs/contract.md and in the benchmarks
-  std::variant<CopyLauncher, NormLauncher> launcher;
-  testing::SummationOf summation;  // how the kernel adds up a row; null for a copy
-  std::string chapter;             // filled in by Stages
+  std::variant<CopyLauncher, NormLauncher, NormBackwardLauncher> launcher;
+  testing::SummationOf summation = nullptr;                   // how a forward adds up a row
+  testing::BackwardSummationOf backward_summation = nullptr;  // how a backward adds up rows and columns
+  std::string chapter = {};                                   // filled in by Stages
 
   Stage(std::string kernel, CopyLauncher launcher);
   Stage(std::string kernel, NormLauncher launcher, testing::SummationOf summation);
+  Stage(std::string kernel, NormBackwardLauncher launcher, testing::BackwardSummationOf summation);
 };
 
 /// Adds a chapter's kernels to the tour when the program starts.
@@ -33,7 +37,7 @@ public:
   Stages(const std::string& chapter, std::vector<Stage> stages);
 };
 
-/// Launches a stage once on the rows of a case. Throws what its launcher throws, and where it wrote what it must not.
+/// Launches a stage once on the rows of a case, a backward with a random dy. Throws what its launcher throws, and where it wrote what it must not.
 void run(const Stage& stage, const testing::NormCase& input);
 
 /// The kernels of all chapters, in the chapters' order.

@@ -2,6 +2,7 @@
 
 #include <simt/launch_state.h>
 #include <simt/memory.h>
+#include <simt/runtime_api.h>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,7 +38,6 @@ constexpr unsigned max_threads = 1024;
 constexpr std::size_t stack_bytes = 256 << 10;       // reserved; a page costs memory only once it is used
 constexpr std::size_t guard_bytes = 4 << 10;         // below each stack: running over it stops the program
 constexpr std::size_t max_static_shared = 48 << 10;  // so far an overrun of a __shared__ array may reach
-constexpr std::size_t max_dynamic_shared = 227 << 10;
 
 // Stacks of a whole number of pages would put the same variable of every lane into the same few cache sets.
 constexpr std::size_t stack_stagger = 320, stack_stagger_range = 8 << 10;
@@ -57,8 +57,8 @@ Block::Block() : image_begin_(program_image().begin) {
   void* stacks = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks == MAP_FAILED) throw std::bad_alloc();
   stacks_ = {reinterpret_cast<std::uintptr_t>(stacks), reinterpret_cast<std::uintptr_t>(stacks) + bytes};
-  const auto dynamic = reinterpret_cast<std::uintptr_t>(::operator new (max_dynamic_shared, std::align_val_t{128}));
-  dynamic_ = {dynamic, dynamic + max_dynamic_shared};
+  const auto dynamic = reinterpret_cast<std::uintptr_t>(::operator new (most_shared_bytes, std::align_val_t{128}));
+  dynamic_ = {dynamic, dynamic + most_shared_bytes};
   device_ = {device_memory_begin(), device_memory_begin() + device_memory_bytes};
   // The __shared__ variables lie among the program's other thread-local variables: from the first to the end of the
   // last.

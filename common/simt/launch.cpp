@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -219,11 +220,21 @@ Workers& pool() {
 constexpr std::uint64_t all_blocks = std::numeric_limits<std::uint64_t>::max();
 thread_local std::uint64_t window_first = 0, window_count = all_blocks;
 
+std::mutex allowed_mutex;
+std::map<const void*, std::size_t> allowed_shared_bytes;  // of kernels that may have more than 48 KB
+
+std::size_t most_shared_bytes_of(const void* kernel) {
+  const std::scoped_lock lock(allowed_mutex);
+  const auto allowed = allowed_shared_bytes.find(kernel);
+  return std::max<std::size_t>(48 << 10, allowed == allowed_shared_bytes.end() ? 0 : allowed->second);
+}
+
 // The limits of every GPU since compute capability 5.0.
-bool valid(dim3 grid, dim3 block, std::size_t shared_bytes) {
+bool valid(dim3 grid, dim3 block, std::size_t shared_bytes, std::size_t most_shared_bytes) {
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   return grid.x >= 1 && grid.x <= 0x7fffffffu && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535 &&
-         block.x >= 1 && block.y >= 1 && block.z >= 1 && block.z <= 64 && threads <= 1024 && shared_bytes <= (48 << 10);
+         block.x >= 1 && block.y >= 1 && block.z >= 1 && block.z <= 64 && threads <= 1024 &&
+         shared_bytes <= most_shared_bytes;
 }
 
 }  // namespace
@@ -240,7 +251,7 @@ LaunchWindow::~LaunchWindow() {
 }
 
 void launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_bytes) {
-  if (!valid(grid, block, shared_bytes)) {
+  if (!valid(grid, block, shared_bytes, most_shared_bytes_of(call.function))) {
     set_last_error(cudaErrorInvalidConfiguration);
     return;
   }
@@ -261,3 +272,13 @@ void launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_by
 }
 
 }  // namespace simt
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  const bool known = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (!known || value < 0 || static_cast<std::size_t>(value) > simt::most_shared_bytes) {
+    return simt::set_last_error(cudaErrorInvalidValue);
+  }
+  const std::scoped_lock lock(simt::allowed_mutex);
+  simt::allowed_shared_bytes[kernel] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}

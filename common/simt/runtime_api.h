@@ -37,6 +37,15 @@ cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream);
+
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+/// Allows a kernel's launches more than 48 KB of dynamic shared memory, up to simt::most_shared_bytes.
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 /// The last error of this thread; cudaGetLastError also clears it.
@@ -46,3 +55,10 @@ const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
 // NOLINTEND(readability-identifier-naming)
+
+namespace simt {
+
+/// Dynamic shared memory that a block can have, as on a GPU of compute capability 9.0.
+inline constexpr std::size_t most_shared_bytes = 227 << 10;
+
+}  // namespace simt

@@ -3,6 +3,7 @@
 
 #include "hooked_twice.h"
 
+#include <device/dynamic_shared.cuh>
 #include <simt/executor.h>
 #include <simt/memory.h>
 #include <simt/symbols.h>
@@ -79,6 +80,38 @@ TEST_CASE("launch: a configuration that no GPU takes is an error that names the 
     CHECK_THROWS_WITH_AS(launch(mark_block, config, y.data()), doctest::Contains("mark_block"), CudaError);
     CHECK(cudaPeekAtLastError() == cudaSuccess);  // the exception has taken it
   }
+}
+
+namespace {
+/// Each thread writes the last float of the block's shared memory that is its own, and y[i] gets it.
+template <int floats>
+__global__ void last_floats(float* y) {
+  DYNAMIC_SHARED(float, values);
+  values[floats - 1 - threadIdx.x] = static_cast<float>(threadIdx.x);
+  y[threadIdx.x] = values[floats - 1 - threadIdx.x];
+}
+}  // namespace
+
+TEST_CASE("launch: more than 48 KB of shared memory is an error until the kernel is allowed it") {
+  constexpr int most = 227 << 10;
+  const DeviceBuffer<float> y("y", 32);
+  CHECK(most_shared_bytes() == most);
+  CHECK_THROWS_AS(launch(last_floats<most / 4>, {1, 32, most}, y.data()), CudaError);
+  CHECK(DeviceBuffer<float>::is_poison(y.download()[0]));
+
+  allow_shared_bytes(last_floats<most / 4>, most);
+  launch(last_floats<most / 4>, {1, 32, most}, y.data());
+  for (int i = 0; i < 32; ++i) CHECK(y.download()[static_cast<std::size_t>(i)] == static_cast<float>(i));
+
+  // Of this kernel alone, and not beyond what it was allowed.
+  CHECK_THROWS_AS(launch(last_floats<(60 << 8)>, {1, 32, 60 << 10}, y.data()), CudaError);
+  allow_shared_bytes(last_floats<(60 << 8)>, 60 << 10);
+  CHECK_THROWS_AS(launch(last_floats<(60 << 8)>, {1, 32, (60 << 10) + 4}, y.data()), CudaError);
+  launch(last_floats<(60 << 8)>, {1, 32, 60 << 10}, y.data());
+
+  CHECK_THROWS_WITH_AS(allow_shared_bytes(last_floats<most / 4>, most + 1),
+                       doctest::Contains("asking for 232449 bytes of shared memory"), CudaError);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
 TEST_CASE("launch: the runtime calls refuse what a GPU would refuse") {
