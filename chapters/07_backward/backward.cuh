@@ -22,8 +22,8 @@ namespace backward {
 /// x, dy, dx [rows][cols] row-major, dx may be dy;  gamma [cols];  mean, rstd [rows];  RMSNorm: mean is null
 /// workspace [slabs][2][cols]: dgamma's sums of a slab, then dbeta's
 ///        for Access::vector cols is a multiple of 4, and x, dy, dx, gamma and workspace start at multiples of 16 bytes
-/// launch ⌈slabs/R⌉ blocks of (T, R) threads, 16 · T ≥ cols; shared memory for the sums of each warp, twice, and above 512
-///        threads for 8 float4 of each thread
+/// launch ⌈slabs/R⌉ blocks of (T, R) threads, 16 · T ≥ cols; shared memory for the sums of each warp, twice, and above
+///        512 threads for 8 float4 of each thread
 /// bytes  requested 5 · rows · cols · sizeof(float): x, dy and dx once, gamma twice
 ///        touched   (3 · rows · cols + cols + 2 · rows + 2 · slabs · cols) · sizeof(float)
 /// error  as testing/backward.h bounds it, for a row with m = 16
@@ -43,8 +43,11 @@ __global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args,
   constexpr bool in_registers = most <= 512;  // of 1024 threads each has 64 registers, too few for x, dy and these
   float4 own[in_registers ? 2 * fours : 1];
   const auto column_sums = [&](int i) -> float4& {
-    if constexpr (in_registers) return own[i];
-    else return shared[i * blockDim.x + threadIdx.x];
+    if constexpr (in_registers) {
+      return own[i];
+    } else {
+      return shared[i * blockDim.x + threadIdx.x];
+    }
   };
   for (int i = 0; i < 2 * fours; ++i) column_sums(i) = {};
   auto* const partial = reinterpret_cast<RowSums<norm>*>(shared + (in_registers ? 0 : 2 * fours * blockDim.x));
@@ -115,15 +118,18 @@ bool fused_fits(std::int64_t cols) {
   return cols <= 4 * fours * most_threads && fused_shared_bytes<norm>(fused_shape(cols)) <= most_shared_bytes();
 }
 
+template <Norm norm, Access access>
+auto fused_kernel_for(Shape shape) {
+  return shape.threads <= 512 ? fused_kernel<norm, access, 512> : fused_kernel<norm, access, 1024>;
+}
+
 template <Norm norm>
 void launch_fused(const LayerNormBackwardArgs& args, cudaStream_t stream) {
   const Slabs slabs = slabs_for(args.rows, args.cols);
   const Shape shape = fused_shape(args.cols);
   const bool vector = args.cols % 4 == 0 && aligned_for_vectors(args.x, args.dy, args.dx, args.gamma, args.workspace);
-  const bool small = shape.threads <= 512;
-  const auto kernel = vector ? small ? fused_kernel<norm, Access::vector, 512> : fused_kernel<norm, Access::vector, 1024>
-                      : small ? fused_kernel<norm, Access::scalar, 512>
-                              : fused_kernel<norm, Access::scalar, 1024>;
+  const auto kernel =
+      vector ? fused_kernel_for<norm, Access::vector>(shape) : fused_kernel_for<norm, Access::scalar>(shape);
   const std::size_t shared_bytes = fused_shared_bytes<norm>(shape);
   allow_shared_bytes(kernel, shared_bytes);
   const dim3 block(shape.threads, shape.rows);

@@ -64,7 +64,7 @@ __global__ void warp_per_column_kernel(LayerNormBackwardArgs args) {
 /// The same                                                                            one thread per column
 ///
 /// launch ⌈cols/256⌉ blocks of 256 threads; the lanes of a warp stand on neighbouring columns
-/// bytes  requested 4 · rows · cols · sizeof(float), of which mean and rstd are one number for a warp; 4 sectors a request
+/// bytes  requested 4 · rows · cols · sizeof(float), mean and rstd one number for a warp; 4 sectors a request of x
 /// error  as testing/backward.h bounds it, m = rows
 // [thread_per_column]
 template <Norm norm>
@@ -97,10 +97,10 @@ __global__ void slab_sums_kernel(LayerNormBackwardArgs args, Slabs slabs) {
 }
 // [/slab_sums]
 
-/// Second stage: the sums of the slabs' sums                              a warp per column, after a turn in shared memory
+/// Second stage: the sums of the slabs' sums            a warp per column, after a turn in shared memory
 ///
-/// launch ⌈2 · cols/32⌉ blocks of (32, H) threads, ⌈cols/32⌉ without dbeta, H = 32 or as many as there are slabs; block b
-///        has the columns from 32 · b on of the matrix [slabs][2 · cols]
+/// launch ⌈2 · cols/32⌉ blocks of (32, H) threads, ⌈cols/32⌉ without dbeta, H = 32 or as many as there are slabs;
+///        block b has the columns from 32 · b on of the matrix [slabs][2 · cols]
 // [total_sums]
 struct Sum {
   float value;

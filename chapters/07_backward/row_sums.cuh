@@ -39,28 +39,40 @@ __host__ __device__ inline float normalised(float x, Statistics row) { return (x
 
 template <Norm norm>
 __host__ __device__ RowSums<norm> sums_of(float x, float g, Statistics row) {
-  if constexpr (norm == Norm::rms_norm) return {g * normalised(x, row)};
-  else return {g, g * normalised(x, row)};
+  if constexpr (norm == Norm::rms_norm) {
+    return {g * normalised(x, row)};
+  } else {
+    return {g, g * normalised(x, row)};
+  }
 }
 
 template <Norm norm>
 __host__ __device__ float dx_of(float x, float g, Statistics row, RowSums<norm> mean) {
-  if constexpr (norm == Norm::rms_norm) return row.rstd * (g - normalised(x, row) * mean.gx);
-  else return row.rstd * (g - mean.g - normalised(x, row) * mean.gx);
+  if constexpr (norm == Norm::rms_norm) {
+    return row.rstd * (g - normalised(x, row) * mean.gx);
+  } else {
+    return row.rstd * (g - mean.g - normalised(x, row) * mean.gx);
+  }
 }
 // [/element]
 
 template <Norm norm>
 __host__ __device__ RowSums<norm> divided(RowSums<norm> sums, std::int64_t cols) {
   const auto n = static_cast<float>(cols);
-  if constexpr (norm == Norm::rms_norm) return {sums.gx / n};
-  else return {sums.g / n, sums.gx / n};
+  if constexpr (norm == Norm::rms_norm) {
+    return {sums.gx / n};
+  } else {
+    return {sums.g / n, sums.gx / n};
+  }
 }
 
 template <Norm norm>
 __device__ Statistics statistics_of(const LayerNormBackwardArgs& args, std::int64_t row) {
-  if constexpr (norm == Norm::rms_norm) return {0.0f, args.rstd[row]};
-  else return {args.mean[row], args.rstd[row]};
+  if constexpr (norm == Norm::rms_norm) {
+    return {0.0f, args.rstd[row]};
+  } else {
+    return {args.mean[row], args.rstd[row]};
+  }
 }
 
 // [four]
@@ -83,8 +95,7 @@ __host__ __device__ float4 dx_of(float4 x, float4 g, Statistics row, RowSums<nor
 }
 // [/four]
 
-/// γ of the four columns from c on; what stands for a null γ, or for columns beyond the row, is not multiplied with
-/// anything but 0.
+/// γ of the four columns from c on. Beyond the row it is multiplied with nothing but 0.
 template <Access access>
 __device__ inline float4 gamma_of(const LayerNormBackwardArgs& args, std::int64_t c) {
   if (args.gamma == nullptr) return {1, 1, 1, 1};

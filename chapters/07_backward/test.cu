@@ -1,5 +1,5 @@
-// The backward is right within the bound, for both norms and in every way of computing it, and gives the same bits every
-// time; fused, it goes through memory three times and not five.
+// The backward is right within the bound, for both norms and in every way of computing it, and gives the same bits
+// every time; fused, it goes through memory three times and not five.
 #include "backward.cuh"
 
 #include <testing/backward.h>
@@ -65,11 +65,13 @@ TEST_CASE("right within the bound on rows that failed in public projects") {
   }
 }
 
-TEST_CASE("right within the bound at the lengths where the fused kernel changes its shape, or gives way to the others") {
+TEST_CASE(
+    "right within the bound at the lengths where the fused kernel changes its shape, or gives way to the others") {
   // A warp for each 512 columns; 8 slabs a block to 1; sums in registers, then in shared memory; fused, then separate.
   for (const Stage& stage : {fused, fused_rms}) {
     std::vector<testing::BackwardCase> cases;
-    for (const std::int64_t cols : {511, 512, 513, 1024, 1025, 1537, 4096, 5120, 8192, 8193, 8196, 12289, 16383, 16384, 16385, 16388}) {
+    for (const std::int64_t cols :
+         {511, 512, 513, 1024, 1025, 1537, 4096, 5120, 8192, 8193, 8196, 12289, 16383, 16384, 16385, 16388}) {
       cases.push_back(make_case(stage.launch.norm(), 9, cols, testing::Data::offset_10));
     }
     check_within_bound(stage, cases);
@@ -159,18 +161,15 @@ TEST_CASE("separate kernels touch five matrices and the fused one three") {
     CHECK(counts.buffer("dgamma").stores.bytes == cols * sizeof(float));
     CHECK(counts.buffer("dbeta").stores.bytes == cols * sizeof(float));
   }
-  CHECK(together.bytes_touched() ==
-        3 * matrix + (cols + 2 * rows + 4 * slabs.slabs * cols + 2 * cols) * sizeof(float));
+  CHECK(together.bytes_touched() == 3 * matrix + (cols + 2 * rows + 4 * slabs.slabs * cols + 2 * cols) * sizeof(float));
 }
 
 TEST_CASE("a column's warp asks for 32 sectors at once, and a thread per column for 4") {
   const testing::BackwardCase input = make_case(Norm::layer_norm, 64, 256, testing::Data::centred);
   const testing::BackwardRunOptions sums_alone{.dx = false};
   for (const std::string buffer : {"x", "dy"}) {
-    const simt::AccessCounts warp =
-        counts_of(backward::layer_norm_naive, input, sums_alone).buffer(buffer).loads;
-    const simt::AccessCounts thread =
-        counts_of(backward::layer_norm_coalesced, input, sums_alone).buffer(buffer).loads;
+    const simt::AccessCounts warp = counts_of(backward::layer_norm_naive, input, sums_alone).buffer(buffer).loads;
+    const simt::AccessCounts thread = counts_of(backward::layer_norm_coalesced, input, sums_alone).buffer(buffer).loads;
     CAPTURE(buffer);
     CHECK(warp.requests == 64 * 256 / 32);
     CHECK(warp.sectors == 32 * warp.requests);

@@ -1,5 +1,5 @@
-/// The arguments of every backward of the course, for LayerNorm and for RMSNorm, and the checks that every launcher makes
-/// first. Derived in chapter 07.
+/// The arguments of every backward of the course, for LayerNorm and for RMSNorm, and the checks that every launcher
+/// makes first. Derived in chapter 07.
 #pragma once
 
 #include <host/backend.h>
@@ -59,8 +59,8 @@ struct Slabs {
   std::int64_t slabs;
   std::int64_t rows_per_slab;  // at most: the last slabs may have one row less
 };
-/// As many slabs as there are warps to give one warp to each 512 columns of each, with 2¹⁷ threads in all; but each has at
-/// least 4 rows, so that the sums are small beside x. It depends on rows and cols alone: the same bits on every GPU.
+/// As many slabs as there are warps to give one warp to each 512 columns of each, with 2¹⁷ threads in all; but each has
+/// at least 4 rows, so that the sums are small beside x. It depends on rows and cols alone: the same bits on every GPU.
 Slabs slabs_for(std::int64_t rows, std::int64_t cols);
 /// What workspace must hold: for each slab a row of sums for dgamma and one for dbeta.
 std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols);
@@ -68,9 +68,9 @@ std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols);
 /// Whether a launcher uses the workspace.
 enum class Workspace { needed, unused };
 
-/// Throws std::invalid_argument naming the launcher that calls this, the argument, its value and the limit. dx == dy passes
-/// where in_place allows it; every other overlap of an output with anything else is refused. With rows == 0 no pointer is
-/// looked at.
+/// Throws std::invalid_argument naming the launcher that calls this, the argument, its value and the limit. dx == dy
+/// passes where in_place allows it; every other overlap of an output with anything else is refused. With rows == 0 no
+/// pointer is looked at.
 void check(const LayerNormBackwardArgs& args, InPlace in_place, Workspace workspace,
            const char* function = __builtin_FUNCTION(), const char* file = __builtin_FILE(),
            int line = __builtin_LINE());
@@ -81,7 +81,8 @@ void check(const RmsNormBackwardArgs& args, InPlace in_place, Workspace workspac
 /// The sums over no rows: dgamma and dbeta are set to 0 where they are wanted, and left alone by accumulate.
 void sums_of_no_rows(const LayerNormBackwardArgs& args, cudaStream_t stream);
 
-/// The types of every backward launcher: throws std::invalid_argument for bad arguments and CudaError for a failed launch.
+/// The types of every backward launcher: throws std::invalid_argument for bad arguments and CudaError for a failed
+/// launch.
 using LayerNormBackwardLauncher = void (*)(const LayerNormBackwardArgs& args, cudaStream_t stream);
 using RmsNormBackwardLauncher = void (*)(const RmsNormBackwardArgs& args, cudaStream_t stream);
 

@@ -212,11 +212,13 @@ std::string matrices_text(const std::vector<Rung>& ladder) {
   std::string lines;
   for (const Rung& rung : ladder) {
     if (rung.matrices_touched < 2.5) continue;  // a forward or a copy: one in, one out
-    lines += fmt::format("  {:<38}{:>6.2f}{:>12}\n", rung.kernel, rung.matrices_touched, megabytes(rung.workspace_bytes));
+    lines +=
+        fmt::format("  {:<38}{:>6.2f}{:>12}\n", rung.kernel, rung.matrices_touched, megabytes(rung.workspace_bytes));
   }
   if (lines.empty()) return "";
-  return fmt::format("\nMatrices of the size of x that a backward touches: x, dy and dx make 3; and megabytes of workspace:\n{}",
-                     lines);
+  return fmt::format(
+      "\nMatrices of the size of x that a backward touches: x, dy and dx make 3; and megabytes of workspace:\n{}",
+      lines);
 }
 
 }  // namespace

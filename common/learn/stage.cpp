@@ -16,8 +16,7 @@ std::map<std::string, std::vector<Stage>>& registry() {
 
 }  // namespace
 
-Stage::Stage(std::string kernel, CopyLauncher launcher)
-    : kernel(std::move(kernel)), launcher(launcher) {}
+Stage::Stage(std::string kernel, CopyLauncher launcher) : kernel(std::move(kernel)), launcher(launcher) {}
 
 Stage::Stage(std::string kernel, NormLauncher launcher, testing::SummationOf summation)
     : kernel(std::move(kernel)), launcher(launcher), summation(summation) {}

@@ -37,7 +37,8 @@ public:
   Stages(const std::string& chapter, std::vector<Stage> stages);
 };
 
-/// Launches a stage once on the rows of a case, a backward with a random dy. Throws what its launcher throws, and where it wrote what it must not.
+/// Launches a stage once on the rows of a case, a backward with a random dy. Throws what its launcher throws, and where
+/// it wrote what it must not.
 void run(const Stage& stage, const testing::NormCase& input);
 
 /// The kernels of all chapters, in the chapters' order.

@@ -49,11 +49,10 @@ public:
     const bool fit = x.size() == this->rows * this->cols && dy.size() == x.size() && rstd.size() == this->rows &&
                      (gamma.empty() || gamma.size() == this->cols) && (mean.empty() || mean.size() == this->rows);
     if (!fit) {
-      throw std::invalid_argument("x, gamma, mean, rstd, dy have " + std::to_string(x.size()) + ", " +
-                                  std::to_string(gamma.size()) + ", " + std::to_string(mean.size()) + ", " +
-                                  std::to_string(rstd.size()) + ", " + std::to_string(dy.size()) +
-                                  " elements, which do not fit " + std::to_string(rows) + " rows of " +
-                                  std::to_string(cols) + " columns");
+      throw std::invalid_argument(
+          "x, gamma, mean, rstd, dy have " + std::to_string(x.size()) + ", " + std::to_string(gamma.size()) + ", " +
+          std::to_string(mean.size()) + ", " + std::to_string(rstd.size()) + ", " + std::to_string(dy.size()) +
+          " elements, which do not fit " + std::to_string(rows) + " rows of " + std::to_string(cols) + " columns");
     }
   }
 
@@ -172,20 +171,19 @@ BackwardTolerance norm_backward_tolerance(const BackwardCase& input, BackwardSum
   BackwardTolerance result;
   result.dx.reserve(terms.rows * terms.cols);
   for (std::size_t r = 0; r < terms.rows; ++r) {
-    const double a1 =
-        terms.centred() ? terms.mean_over_row([&](std::size_t c) { return std::abs(terms.g(r, c)); }) : 0;
+    const double a1 = terms.centred() ? terms.mean_over_row([&](std::size_t c) { return std::abs(terms.g(r, c)); }) : 0;
     const double a2 =
         terms.mean_over_row([&](std::size_t c) { return std::abs(terms.g(r, c) * terms.normalised(r, c)); });
     for (std::size_t c = 0; c < terms.cols; ++c) {
-      result.dx.push_back(bound_or_zero(u * terms.rstd(r) *
-                                        (4 * std::abs(terms.g(r, c)) + (d + 5) * a1 +
-                                         (d + 10) * a2 * std::abs(terms.normalised(r, c)))));
+      result.dx.push_back(bound_or_zero(
+          u * terms.rstd(r) *
+          (4 * std::abs(terms.g(r, c)) + (d + 5) * a1 + (d + 10) * a2 * std::abs(terms.normalised(r, c)))));
     }
   }
   for (std::size_t c = 0; c < terms.cols; ++c) {
     const double products =
         terms.sum_over_column([&](std::size_t r) { return std::abs(terms.dy(r, c) * terms.normalised(r, c)); });
-    result.dgamma.push_back(bound_or_zero(u * (l + 3) * products));
+    result.dgamma.push_back(bound_or_zero(u * (l + 2) * products));
     if (!terms.centred()) continue;
     const double sizes = terms.sum_over_column([&](std::size_t r) { return std::abs(terms.dy(r, c)); });
     result.dbeta.push_back(bound_or_zero(u * l * sizes));
@@ -217,8 +215,7 @@ BackwardTolerance through_forward_tolerance(const BackwardCase& input, BackwardS
   for (std::size_t r = 0; r < terms.rows; ++r) {
     const double relative = rstd_bound[r] / terms.rstd(r);
     for (std::size_t c = 0; c < terms.cols; ++c) {
-      error[r * terms.cols + c] =
-          terms.rstd(r) * mean_bound[r] + relative * std::abs(terms.normalised(r, c));
+      error[r * terms.cols + c] = terms.rstd(r) * mean_bound[r] + relative * std::abs(terms.normalised(r, c));
     }
     const double a2 =
         terms.mean_over_row([&](std::size_t c) { return std::abs(terms.g(r, c) * terms.normalised(r, c)); });
@@ -246,9 +243,8 @@ BackwardResult run_backward(NormBackwardLauncher launcher, const BackwardCase& i
     if (values.empty() && forward.rows > 0) return nullptr;  // γ or RMSNorm's mean
     return inputs.emplace_back(name, values, offset).data();
   };
-  DeviceBuffer<float> dx = options.in_place
-                               ? DeviceBuffer<float>("dy and dx", input.dy, options.dy_offset)
-                               : DeviceBuffer<float>("dx", forward.rows * forward.cols, options.dx_offset);
+  DeviceBuffer<float> dx = options.in_place ? DeviceBuffer<float>("dy and dx", input.dy, options.dy_offset)
+                                            : DeviceBuffer<float>("dx", forward.rows * forward.cols, options.dx_offset);
   DeviceBuffer<float> dgamma("dgamma", forward.cols), dbeta("dbeta", forward.cols);
   if (options.accumulate) {
     const std::vector<float> before(static_cast<std::size_t>(forward.cols), options.before);
@@ -314,7 +310,8 @@ BackwardVerdict judge_backward(const BackwardResult& result, const BackwardCase&
     verdict.digits = correct_digits(result.dx, reference.dx, input.forward.cols);
   }
   const std::int64_t cols = input.forward.cols;
-  if (!result.dgamma.empty()) verdict.dgamma = compare("dgamma", result.dgamma, reference.dgamma, tolerance.dgamma, cols);
+  if (!result.dgamma.empty())
+    verdict.dgamma = compare("dgamma", result.dgamma, reference.dgamma, tolerance.dgamma, cols);
   if (!result.dbeta.empty()) verdict.dbeta = compare("dbeta", result.dbeta, reference.dbeta, tolerance.dbeta, cols);
   return verdict;
 }

@@ -1,5 +1,5 @@
-/// The backward of both norms: cases, the double-precision truth, the bounds, and how a test runs and judges a launcher.
-/// Derived in chapter 07.
+/// The backward of both norms: cases, the double-precision truth, the bounds, and how a test runs and judges a
+/// launcher. Derived in chapter 07.
 #pragma once
 
 #include <host/norm_backward.h>
@@ -23,8 +23,8 @@ struct BackwardCase {
   std::vector<float> dy;    // [rows][cols]
 };
 
-/// The statistics are those of the reference, rounded to binary32: a backward is judged as a function of what it is given,
-/// whatever forward has made it. dy is drawn from N(0.25, 1) as its seed says.
+/// The statistics are those of the reference, rounded to binary32: a backward is judged as a function of what it is
+/// given, whatever forward has made it. dy is drawn from N(0.25, 1) as its seed says.
 BackwardCase make_backward_case(Norm norm, NormCase forward, std::uint64_t seed);
 /// The same with a dy of the caller's.
 BackwardCase make_backward_case(Norm norm, NormCase forward, std::vector<float> dy);
@@ -53,15 +53,15 @@ struct BackwardSummation {
 };
 using BackwardSummationOf = BackwardSummation (*)(std::int64_t rows, std::int64_t cols);
 
-/// The bounds on |kernel − reference|, to first order in u = 2⁻²⁴. With D = m + ⌈log₂T⌉ for a row, L = m + ⌈log₂T⌉ for a
-/// column, A₁ = Σ|g|/cols and A₂ = Σ|g·x̂|/cols:
+/// The bounds on |kernel − reference|, to first order in u = 2⁻²⁴. With D = m + ⌈log₂T⌉ for a row, L = m + ⌈log₂T⌉ for
+/// a column, A₁ = Σ|g|/cols and A₂ = Σ|g·x̂|/cols:
 ///
 ///   dx      u · rstd · (4·|g| + (D + 5)·A₁ + (D + 10)·A₂·|x̂|)      RMSNorm: without A₁
-///   dgamma  u · (L + 3) · Σ|dy·x̂|
+///   dgamma  u · (L + 2) · Σ|dy·x̂|
 ///   dbeta   u · L · Σ|dy|
 ///
-/// κ does not occur: mean and rstd are given, and x − mean has one rounding. Derived term by term in chapter 07. Where the
-/// reference is not finite the bound is 0, and compare() asks for the same NaN or infinity.
+/// κ does not occur: mean and rstd are given, and x − mean has one rounding. Derived term by term in chapter 07. Where
+/// the reference is not finite the bound is 0, and compare() asks for the same NaN or infinity.
 struct BackwardTolerance {
   std::vector<double> dx;      // [rows][cols]
   std::vector<double> dgamma;  // [cols]
@@ -87,11 +87,11 @@ struct BackwardResult {
 
 /// How a test calls a backward, beyond the case itself.
 struct BackwardRunOptions {
-  bool dx = true;                 // asked for
-  bool dgamma = true;             // the same
-  bool dbeta = true;              // the same
-  bool in_place = false;          // dx is dy
-  bool accumulate = false;        // onto `before` in every element of dgamma and dbeta
+  bool dx = true;           // asked for
+  bool dgamma = true;       // the same
+  bool dbeta = true;        // the same
+  bool in_place = false;    // dx is dy
+  bool accumulate = false;  // onto `before` in every element of dgamma and dbeta
   float before = 7;
   std::int64_t x_offset = 0;      // elements by which the pointer is moved from 256-byte alignment
   std::int64_t dy_offset = 0;     // the same
@@ -99,8 +99,8 @@ struct BackwardRunOptions {
   std::int64_t gamma_offset = 0;  // the same
 };
 
-/// Outputs and workspace are poisoned before, guards and inputs checked afterwards. Throws std::runtime_error if a kernel
-/// wrote outside a buffer or to an input; whatever the launcher throws passes through.
+/// Outputs and workspace are poisoned before, guards and inputs checked afterwards. Throws std::runtime_error if a
+/// kernel wrote outside a buffer or to an input; whatever the launcher throws passes through.
 BackwardResult run_backward(NormBackwardLauncher launcher, const BackwardCase& input, BackwardRunOptions options = {});
 
 /// The verdict on dx, dgamma and dbeta, each apart.

@@ -3,10 +3,10 @@
 
 #include "hooked_twice.h"
 
-#include <device/dynamic_shared.cuh>
 #include <simt/executor.h>
 #include <simt/memory.h>
 #include <simt/symbols.h>
+#include <device/dynamic_shared.cuh>
 
 namespace {
 
