@@ -59,25 +59,25 @@ class Figure:
 
 
 def ladder():
-    """The chapters as steps that climb towards the copy. Solid: there now. Dashed: planned."""
-    steps = [("01", "three pass", "x asked for", "three times", True),
-             ("02", "one pass", "a pass saved,", "some rows fail", True),
-             ("03", "Welford", "one pass", "that is safe", True),
-             ("04", "warp, block", "lanes merge", "by shuffles", True),
-             ("05", "fused", "16-byte loads,", "shapes by H", True),
-             ("06", "RMSNorm", "one state", "instead of three", True),
-             ("07", "backward", "dx, dγ, dβ", "without atomics", False)]
+    """The chapters as steps that climb towards the copy."""
+    steps = [("01", "three pass", "x asked for", "three times"),
+             ("02", "one pass", "a pass saved,", "some rows fail"),
+             ("03", "Welford", "one pass", "that is safe"),
+             ("04", "warp, block", "lanes merge", "by shuffles"),
+             ("05", "fused", "16-byte loads,", "shapes by H"),
+             ("06", "RMSNorm", "one state", "instead of three"),
+             ("07", "backward", "dx, dγ, dβ", "without atomics")]
     width, rise, left, base = 112, 30, 24, 350
     figure = Figure(left * 2 + width * len(steps), 380, "The ladder of the course, from three passes to the speed of memory")
     figure.line(left, 46, figure.width - left, 46, "ceiling")
     figure.text(left, 34, "00 roofline: the copy. It reads every row once and writes it once, so it is the ceiling for all that follows.", "strong")
-    for i, (number, name, first, second, there) in enumerate(steps):
+    for i, (number, name, first, second) in enumerate(steps):
         x, height = left + i * width, 84 + rise * i
-        figure.box(x + 3, base - height, width - 6, height, "blue" if there else "planned")
+        figure.box(x + 3, base - height, width - 6, height, "blue")
         figure.text(x + 12, base - height + 21, f"{number} {name}", "small strong")
         figure.text(x + 12, base - height + 41, first, "small muted")
         figure.text(x + 12, base - height + 56, second, "small muted")
-    figure.text(left, 371, "Solid: there now. Dashed: planned. The height of a step is its place in the course, not a measurement.",
+    figure.text(left, 371, "The height of a step is its place in the course, not a measurement.",
                 "small muted")
     figure.write("ladder.svg")
 
@@ -410,6 +410,36 @@ def block_reduce():
     figure.write("block_reduce.svg")
 
 
+def slabs():
+    """Two stages: the sums of each slab of rows, then the sums of the slabs."""
+    figure = Figure(816, 330, "dgamma and dbeta in two stages: sums of slabs, then the sums of those")
+    cell, rows, cols, slab_kinds = 24, 9, 8, ("blue", "orange", "green")
+    left, top = 64, 58
+    figure.text(24, 28, "x and dy", "strong")
+    figure.text(24, 46, "rows of the same colour are a slab", "small muted")
+    for row in range(rows):
+        figure.text(28, top + row * cell + 16, f"r{row}", "small muted")
+        for col in range(cols):
+            figure.box(left + col * cell, top + row * cell, cell, cell, slab_kinds[row % 3], 0)
+    middle, height = 372, top + 3 * cell
+    figure.text(middle, 28, "workspace", "strong")
+    figure.text(middle, 46, "first stage: a row of sums for each slab", "small muted")
+    for slab in range(3):
+        y = height + slab * cell
+        for col in range(cols):
+            figure.box(middle + col * cell, y, cell, cell, slab_kinds[slab], 0)
+        figure.arrow(left + cols * cell + 8, top + (slab + 3.5) * cell, middle - 8, y + 12)
+    right = 640
+    figure.text(right, 28, "dgamma", "strong")
+    figure.text(right, 46, "second stage", "small muted")
+    for col in range(cols):
+        figure.box(right + col * 18, height + cell, 18, cell, "plain", 0)
+    figure.arrow(middle + cols * cell + 8, height + 1.5 * cell, right - 8, height + 1.5 * cell)
+    figure.text(24, 300, "Slab s has the rows s, s + S, s + 2 \u00b7 S and so on. No block waits for another: the second stage is a kernel of its own.", "small")
+    figure.text(24, 318, "Drawn with S = 3 slabs, for dgamma; dbeta has a second half of the workspace.", "small muted")
+    figure.write("slabs.svg")
+
+
 if __name__ == "__main__":
-    for draw in (ladder, requests, strided, lanes_on_rows, block_tree, cancellation, block_shapes, of_four, welford_update, welford_tree, warp_reduce, block_reduce):
+    for draw in (ladder, requests, strided, lanes_on_rows, block_tree, cancellation, block_shapes, of_four, welford_update, welford_tree, warp_reduce, block_reduce, slabs):
         draw()
