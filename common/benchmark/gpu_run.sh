@@ -1,11 +1,13 @@
-#!/bin/sh
+#!/bin/bash
 # gpu_run.sh BUILD OUT
 #
 # The evidence of a run on a GPU. BUILD is a build folder of the cuda preset. Runs every test of it but the reader's own
 # exercises, then every benchmark, and writes to the folder OUT:
 #
-#   run.log         card, driver, toolkit, date and commit; all output of the tests and the benchmarks' tables; a summary line
-#   NAME.json       the benchmarks of program NAME, in Google Benchmark's format
+#   run.log                 card, driver, toolkit, date and commit; all output of the tests and the benchmarks' tables; a summary
+#   NAME.json               the benchmarks of program NAME, in Google Benchmark's format
+#   pytorch_backward.json   the times of PyTorch's backward, where python3 has a PyTorch that finds the GPU
+#   atomic.txt              what 07_backward_atomic_example prints
 #
 # LNH_COMMIT names the commit where there is no git. Exit code: 0 all passed, 1 something failed, 2 wrong use.
 set -u
@@ -31,14 +33,15 @@ export LNH_COMMIT
 without_paths() { sed -E -e "s#$build#BUILD#g" -e "s#$source#.#g" -e 's#([ "=])/[^ "=]*/(cmake|clang[^ "/]*)([ "]|$)#\1\2\3#g'; }
 nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 
-{
+machine() {
   echo "card     $(nvidia-smi --query-gpu=name --format=csv,noheader -i 0)"
   echo "driver   $(nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0)"
   echo "toolkit  $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\), \(V[0-9.]*\).*/CUDA \1 (\2)/p')"
   echo "date     $(date -u +%Y-%m-%dT%H:%M:%SZ)"
   echo "commit   $LNH_COMMIT"
   echo
-} > "$log"
+}
+machine > "$log"
 
 ctest --test-dir "$build" -LE '^exercise$' --verbose 2>&1 | without_paths >> "$log"
 results=$(grep -E '^ *[0-9]+/[0-9]+ Test +#' "$log")
@@ -63,6 +66,27 @@ for program in "$build"/chapters/*_benchmark; do
   fi
 done
 
-summary="$passed tests passed, $failed failed, $skipped skipped; $measured benchmark programs measured, $unmeasured failed"
+printf '\npytorch_backward\n' >> "$log"
+peer='peer not measured'
+if command -v python3 > /dev/null; then
+  python3 "$source/common/benchmark/pytorch_backward.py" --out "$out/pytorch_backward.json" 2>&1 | without_paths >> "$log"
+  case ${PIPESTATUS[0]} in
+    0) peer='peer measured' ;;
+    77) ;;
+    *)
+      peer='peer failed'
+      unmeasured=$((unmeasured + 1))
+      ;;
+  esac
+else
+  echo "There is no python3 here, so the peer was not measured." >> "$log"
+fi
+
+example=$build/chapters/07_backward_atomic_example
+if [ -x "$example" ]; then
+  { machine && "$example"; } > "$out/atomic.txt" 2>&1 || failed=$((failed + 1))
+fi
+
+summary="$passed tests passed, $failed failed, $skipped skipped; $measured benchmark programs measured, $unmeasured failed; $peer"
 printf '\n%s\n' "$summary" | tee -a "$log"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] && [ "$unmeasured" -eq 0 ] && [ "$measured" -gt 0 ]

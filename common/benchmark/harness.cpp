@@ -29,6 +29,16 @@ void register_one(const std::string& name, Cache cache, const Maker& make) {
       ->Iterations(launches_timed);
 }
 
+/// A kernel on rows, which make(rows, cols) prepares.
+void register_on_rows(const std::string& name, const std::vector<Size>& sizes,
+                      const std::function<std::unique_ptr<Workload>(std::int64_t rows, std::int64_t cols)>& make) {
+  for (const Size& size : sizes) {
+    const std::int64_t rows = size.elements / size.cols;
+    register_one(name + "/rows:" + std::to_string(rows) + "/cols:" + std::to_string(size.cols), size.cache,
+                 [=] { return make(rows, size.cols); });
+  }
+}
+
 }  // namespace
 
 bool add(const std::string& subject, const std::string& name, CopyLauncher launcher) {
@@ -43,11 +53,17 @@ bool add(const std::string& subject, const std::string& name, CopyLauncher launc
 
 bool add(const std::string& subject, const std::string& name, NormLauncher launcher) {
   registrations().push_back([=](const Sizes& sizes) {
-    for (const Size& size : sizes.norms) {
-      const std::int64_t rows = size.elements / size.cols;
-      register_one(title(subject, name) + "/rows:" + std::to_string(rows) + "/cols:" + std::to_string(size.cols),
-                   size.cache, [=] { return make_workload(launcher, rows, size.cols); });
-    }
+    register_on_rows(title(subject, name), sizes.norms,
+                     [=](std::int64_t rows, std::int64_t cols) { return make_workload(launcher, rows, cols); });
+  });
+  return true;
+}
+
+bool add(const std::string& subject, const std::string& name, NormBackwardLauncher launcher, Gradients gradients) {
+  registrations().push_back([=](const Sizes& sizes) {
+    register_on_rows(title(subject, name), sizes.backwards, [=](std::int64_t rows, std::int64_t cols) {
+      return make_workload(launcher, rows, cols, gradients);
+    });
   });
   return true;
 }

@@ -11,7 +11,9 @@
 /// --benchmark_format=json.
 #pragma once
 
+#include <benchmark/workload.h>
 #include <host/copy.h>
+#include <host/norm_backward.h>
 #include <host/norm_launcher.h>
 #include <testing/subject.h>
 
@@ -23,14 +25,16 @@ namespace benchmarking {
 /// testing/subject.h. Returns true, so that a static variable can call it.
 bool add(const std::string& subject, const std::string& name, CopyLauncher launcher);
 bool add(const std::string& subject, const std::string& name, NormLauncher launcher);
+bool add(const std::string& subject, const std::string& name, NormBackwardLauncher launcher,
+         Gradients gradients = Gradients::all);
 
 }  // namespace benchmarking
 
 #define LNH_JOIN_(a, b) a##b
 #define LNH_JOIN(a, b) LNH_JOIN_(a, b)
-#define LNH_BENCHMARK(name, launcher)                                         \
+#define LNH_BENCHMARK(name, ...)                                              \
   [[maybe_unused]] static const bool LNH_JOIN(benchmark_on_line_, __LINE__) = \
-      benchmarking::add(LNH_SUBJECT, name, launcher)
+      benchmarking::add(LNH_SUBJECT, name, __VA_ARGS__)
 
 /// launcher: a CopyLauncher.
 #define COPY_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<CopyLauncher>(launcher))
@@ -38,3 +42,5 @@ bool add(const std::string& subject, const std::string& name, NormLauncher launc
 #define LAYER_NORM_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<LayerNormLauncher>(launcher))
 /// launcher: an RmsNormLauncher.
 #define RMS_NORM_BENCHMARK(name, launcher) LNH_BENCHMARK(name, static_cast<RmsNormLauncher>(launcher))
+/// launcher: a backward launcher of either norm; behind it, where not all are wanted, which gradients.
+#define BACKWARD_BENCHMARK(name, ...) LNH_BENCHMARK(name, __VA_ARGS__)

@@ -97,11 +97,11 @@ const int launches_timed = 20;
 
 Sizes default_sizes() {
   const Card gpu = card();
-  // x, y and the copy's target, each of 1 GiB where half of the free memory holds them: large enough that starting and
-  // ending a launch no longer shows. Smaller by powers of two elsewhere.
+  // x, y and the copy's target, and for a backward dy, each of 1 GiB where half of the free memory holds them: large
+  // enough that starting and ending a launch no longer shows. Smaller by powers of two elsewhere.
   std::int64_t cold = std::int64_t{1} << 28;
-  while (cold > (1 << 20) && 3 * 4 * cold > gpu.free_bytes / 2) cold /= 2;
-  // The same three in half of the cache.
+  while (cold > (1 << 20) && 4 * 4 * cold > gpu.free_bytes / 2) cold /= 2;
+  // The three that a launch uses in half of the cache.
   std::int64_t warm = cold;
   while (warm > (1 << 16) && 3 * 4 * warm > gpu.l2_bytes / 2) warm /= 2;
 
@@ -110,6 +110,10 @@ Sizes default_sizes() {
   for (const std::int64_t cols : {256, 1024, 4096, 8192, 16384, 65536})
     sizes.norms.push_back({cold, cols, Cache::cold});
   sizes.norms.push_back({warm, 4096, Cache::warm});
+  // pytorch_backward.py measures on the same.
+  for (const std::int64_t cols : {256, 1024, 2048, 4096, 8192, 16384, 65536})
+    sizes.backwards.push_back({cold, cols, Cache::cold});
+  sizes.backwards.push_back({warm, 4096, Cache::warm});
   return sizes;
 }
 
@@ -122,7 +126,9 @@ Sizes default_sizes() {
           .norms = {{64LL * 256, 256, Cache::none},
                     {64LL * 1000, 1000, Cache::none},
                     {64LL * 4096, 4096, Cache::none},
-                    {64LL * 8192, 8192, Cache::none}}};
+                    {64LL * 8192, 8192, Cache::none}},
+          .backwards = {
+              {64LL * 256, 256, Cache::none}, {64LL * 1000, 1000, Cache::none}, {64LL * 4096, 4096, Cache::none}}};
 }
 
 #endif

@@ -25,7 +25,8 @@ struct Size {
 };
 struct Sizes {
   std::vector<Size> copies;
-  std::vector<Size> norms;  // LayerNorm and RMSNorm
+  std::vector<Size> norms;      // LayerNorm and RMSNorm
+  std::vector<Size> backwards;  // of either
 };
 /// The sizes that suit this backend and, on a GPU, this card's memory and cache.
 Sizes default_sizes();

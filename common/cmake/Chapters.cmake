@@ -2,6 +2,7 @@
 #
 #   chapters/NN_name/test.cu          -> NN_name_test         ctest label "chapter"
 #   chapters/NN_name/benchmark.cu     -> NN_name_benchmark
+#   chapters/NN_name/NAME_example.cu  -> NN_name_NAME_example ctest label "example"
 #   exercises/NN_name/K_task_test.cu  is compiled three times, against three versions of <K_task.cuh>:
 #     solutions/NN_name               -> NN_K_solution        label "solution": must pass
 #     the stub derived from it        -> NN_K_stub            label "stub": must fail as its kind says
@@ -44,6 +45,17 @@ function(lnh_benchmark target)
   endif()
 endfunction()
 
+# lnh_example(target SOURCES … [INCLUDES …]): a program that shows something, and its ctest entry: it runs once.
+function(lnh_example target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;INCLUDES")
+  add_executable(${target} ${arg_SOURCES})
+  lnh_kernel_sources(${target})
+  target_include_directories(${target} PRIVATE ${arg_INCLUDES})
+  target_link_libraries(${target} PRIVATE lnh_kernels testing example_main)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES LABELS example SKIP_RETURN_CODE 77)
+endfunction()
+
 include(LegalCuda)
 
 function(add_chapter name)
@@ -62,6 +74,11 @@ function(add_chapter name)
   if(EXISTS ${chapter}/benchmark.cu)
     lnh_benchmark(${name}_benchmark SOURCES ${chapter}/benchmark.cu INCLUDES ${chapter})
   endif()
+  file(GLOB examples CONFIGURE_DEPENDS ${chapter}/*_example.cu)
+  foreach(example IN LISTS examples)
+    get_filename_component(example_name ${example} NAME_WE)
+    lnh_example(${name}_${example_name} SOURCES ${example} INCLUDES ${chapter})
+  endforeach()
 
   if(EXISTS ${chapter}/stages.cu AND TARGET learn)
     add_library(${name}_stages OBJECT ${chapter}/stages.cu)

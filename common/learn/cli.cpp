@@ -140,10 +140,10 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     sub->callback([sub = sub] {
       const std::vector<std::string> unexpected = sub->remaining(true);
       if (sub->get_subcommands().empty()) {
-        throw UsageError(fmt::format(
-            "./learn numerics shows one of three things: ./learn numerics example, kappa or nist{}. ./learn numerics "
-            "--help says what each of them is.",
-            unexpected.empty() ? "" : fmt::format("; '{}' is none of them", unexpected.front())));
+        throw UsageError(
+            fmt::format("./learn numerics shows one of four things: ./learn numerics example, kappa, nist or train{}. "
+                        "./learn numerics --help says what each of them is.",
+                        unexpected.empty() ? "" : fmt::format("; '{}' is none of them", unexpected.front())));
       }
       if (!unexpected.empty()) {
         throw UsageError(
@@ -161,6 +161,14 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     kappa->callback([&command, options = options] {
       if (!options->svg.empty()) options->svg = picture_file(options->svg);
       command = [options] { return numerics_kappa(*options); };
+    });
+    CLI::App* train = sub->add_subcommand("train");
+    const auto train_options = std::make_shared<TrainOptions>();
+    CLI::Option* train_json = train->add_flag("--json", train_options->json);
+    train->add_option("--svg", train_options->svg)->excludes(train_json);
+    train->callback([&command, &place, train_options] {
+      if (!train_options->svg.empty()) train_options->svg = picture_file(train_options->svg);
+      command = [&place, train_options] { return numerics_train(place, *train_options); };
     });
   }
   {

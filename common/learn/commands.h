@@ -70,6 +70,12 @@ struct KappaOptions {
 ExitCode numerics_example();
 ExitCode numerics_kappa(const KappaOptions& options);
 ExitCode numerics_nist();
+/// Of ./learn numerics train.
+struct TrainOptions {
+  bool json = false;
+  std::string svg;  // the file to write; empty: a table is printed
+};
+ExitCode numerics_train(const Place& place, const TrainOptions& options);
 
 struct SyncOptions {
   bool check = false;      // write nothing, show the differences

@@ -4,6 +4,7 @@
 #include <learn/files.h>
 #include <learn/nist.h>
 #include <learn/plot.h>
+#include <learn/process.h>
 #include <numerics/example.h>
 #include <numerics/experiment.h>
 #include <testing/reference.h>
@@ -201,6 +202,26 @@ ExitCode numerics_kappa(const KappaOptions& options) {
 
 ExitCode numerics_nist() {
   fmt::print("{}", nist_text(all_stages()));
+  return success;
+}
+
+ExitCode numerics_train(const Place& place, const TrainOptions& options) {
+  const std::string program = (place.build / "chapters/07_backward_train_example").string();
+  const Finished finished = options.json || !options.svg.empty() ? run({program, "--json"}) : run({program});
+  if (finished.exit_code == 127) {
+    fmt::print("{} is not built. Build it: cmake --build --preset simt --target 07_backward_train_example\n", program);
+    return failure;
+  }
+  if (options.svg.empty() || finished.exit_code != 0) {
+    fmt::print("{}", finished.output);
+    return finished.exit_code == 0 ? success : failure;
+  }
+  const auto printed = nlohmann::json::parse(finished.output);
+  TrainingCurve curve{.points = {}, .tolerance = printed.at("tolerance")};
+  for (const auto& point : printed.at("points"))
+    curve.points.push_back({point.at("step"), point.at("float"), point.at("double"), point.at("difference")});
+  write_text(options.svg, training_plot(curve));
+  fmt::print("Drawn: {}\n", options.svg);
   return success;
 }
 

@@ -35,9 +35,9 @@ constexpr const char* dark_rules = R"(
 )";
 
 const char* power_of_ten(int exponent) {
-  static const char* const names[] = {"10⁻⁸", "10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²",
+  static const char* const names[] = {"10⁻⁹", "10⁻⁸", "10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²",
                                       "0.1",  "1",    "10",   "100",  "10³",  "10⁴",  "10⁵"};
-  return names[exponent + 8];
+  return names[exponent + 9];
 }
 
 /// A plot's frame: κ from 1 to 10⁵ to the right, an error from 10⁻⁸ to 10⁴ upwards, both by powers of ten.
@@ -173,6 +173,52 @@ std::string bounds_plot(const std::vector<Experiment>& experiments) {
   const int lines = (count + columns - 1) / columns;
   return svg.finish(page_width, top + down * lines + 16,
                     "Measured errors of the variance and their bounds, for each method", rules, dark_rules);
+}
+
+std::string training_plot(const TrainingCurve& curve) {
+  constexpr double left = 64, top = 64, width = 540, height = 400;
+  constexpr int lowest = -9, highest = 2;  // powers of ten
+  const int last = curve.points.back().step;
+  const auto x = [&](int step) { return left + width * step / last; };
+  const auto y = [&](double value) {
+    const double place = (std::log10(std::max(value, 1e-300)) - lowest) / (highest - lowest);
+    return top + height * (1 - std::clamp(place, 0.0, 1.0));
+  };
+  const auto line_of = [&](double TrainingCurve::Point::*value) {
+    std::vector<std::pair<double, double>> line;
+    for (const TrainingCurve::Point& point : curve.points) line.emplace_back(x(point.step), y(point.*value));
+    return line;
+  };
+
+  Svg svg;
+  svg.text(24, 28, "A network with a LayerNorm in it learns, in float and in double", "title");
+  svg.text(24, 48, "loss before each step of gradient descent", "small muted");
+  for (int exponent = lowest; exponent <= highest; ++exponent) {
+    const double at = y(std::pow(10.0, exponent));
+    svg.line(left, at, left + width, at, "grid");
+    svg.text(left - 6, at + 4, power_of_ten(exponent), "small muted", "end");
+  }
+  for (int step = 0; step <= last; step += 50) {
+    svg.line(x(step), top, x(step), top + height, "grid");
+    svg.text(x(step), top + height + 15, std::to_string(step), "small muted", "middle");
+  }
+  svg.box(left, top, width, height, "frame");
+  svg.text(left + width, top + height + 32, "steps", "small muted", "end");
+
+  svg.lines(line_of(&TrainingCurve::Point::in_double), "c3 measured");
+  for (const TrainingCurve::Point& point : curve.points) svg.dot(x(point.step), y(point.in_float), "c1");
+  svg.lines(line_of(&TrainingCurve::Point::difference), "c4 measured");
+  svg.line(left, y(curve.tolerance), left + width, y(curve.tolerance), "c4 bound");
+
+  constexpr double words = left + width + 10;
+  const TrainingCurve::Point& end = curve.points.back();
+  svg.text(words, y(end.in_double) - 6, "loss in double: line", "c3 label");
+  svg.text(words, y(end.in_float) + 12, "loss in float: dots", "c1 label");
+  svg.text(words, y(curve.tolerance) + 4, "difference allowed", "c4 label");
+  svg.text(words, y(end.difference) - 4, "their difference,", "c4 label");
+  svg.text(words, y(end.difference) + 12, "÷ the loss in double", "c4 label");
+  return svg.finish(page_width, top + height + 48, "Loss over the steps of a training, in float and in double", rules,
+                    dark_rules);
 }
 
 }  // namespace learn

@@ -55,7 +55,7 @@ std::vector<std::string> values(const std::string& text, const std::string& labe
 }  // namespace
 
 TEST_CASE("the tables fit a terminal of 100 columns") {
-  for (const char* part : {"example", "kappa", "nist"}) {
+  for (const char* part : {"example", "kappa", "nist", "train"}) {
     for (const std::string& line : learn::lines_of(output({part}))) CHECK_MESSAGE(columns(line) <= 100, line);
   }
 }
@@ -119,6 +119,36 @@ TEST_CASE("a plot shows every method that it should, for light and for dark") {
   CHECK(errors.find("Kahan's sums</text>") != std::string::npos);
 }
 
+TEST_CASE("a training's data are its curve, and the loss falls in them") {
+  const json curve = json::parse(output({"train", "--json"}));
+  const json& points = curve.at("points");
+  REQUIRE(points.size() == 300 / 5 + 1);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].at("step") == 5 * i);
+    CHECK(points[i].at("difference") <= curve.at("tolerance"));
+  }
+  for (const char* precision : {"float", "double"}) {
+    CHECK(points.back().at(precision).get<double>() <= points.front().at(precision).get<double>() / 500);
+  }
+}
+
+TEST_CASE("a training's plot shows each point of float, and stays inside its frame whatever the loss") {
+  const std::string plot = learn::training_plot(
+      {.points = {{0, 5, 5, 0}, {5, 1e-30, 1e-30, 1e-12}, {10, 1e30, 1e30, 1}}, .tolerance = 1e-4});
+  CHECK(plot.starts_with("<svg "));
+  CHECK(plot.find("prefers-color-scheme: dark") != std::string::npos);
+  CHECK(plot.find("nan") == std::string::npos);
+  CHECK(plot.find("inf") == std::string::npos);
+  std::vector<double> heights;
+  for (std::size_t at = plot.find("cy=\""); at != std::string::npos; at = plot.find("cy=\"", at + 1))
+    heights.push_back(std::stod(plot.substr(at + 4)));
+  REQUIRE(heights.size() == 3);
+  CHECK(heights[1] == 64 + 400);  // the frame's lower edge
+  CHECK(heights[2] == 64);        // the upper one
+  CHECK(heights[0] > 64);
+  CHECK(heights[0] < 64 + 400);
+}
+
 TEST_CASE("digits are counted from the relative error") {
   CHECK(*learn::digits(1.001, 1) == doctest::Approx(3));
   CHECK(*learn::digits(999, 1000) == doctest::Approx(3));
@@ -169,9 +199,9 @@ TEST_CASE("what cannot be meant is refused with a sentence") {
     CHECK(finished.exit_code == 2);
     CHECK(finished.output.find("--help") != std::string::npos);
   }
-  const std::string three = "./learn numerics shows one of three things: ./learn numerics example, kappa or nist";
-  CHECK(run_numerics({}).output.starts_with(three + ". "));
-  CHECK(run_numerics({"cappa"}).output.starts_with(three + "; 'cappa' is none of them. "));
+  const std::string four = "./learn numerics shows one of four things: ./learn numerics example, kappa, nist or train";
+  CHECK(run_numerics({}).output.starts_with(four + ". "));
+  CHECK(run_numerics({"cappa"}).output.starts_with(four + "; 'cappa' is none of them. "));
   for (const std::string unexpected : {"more", "--fast"}) {
     const learn::Finished finished = run_numerics({"kappa", unexpected});
     CHECK(finished.exit_code == 2);

@@ -1,7 +1,10 @@
 /// The table of a stored measurement.
 #include <doctest/doctest.h>
+#include <learn/files.h>
+#include <learn/process.h>
 #include <learn/results.h>
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -77,4 +80,26 @@ TEST_CASE("results: counts of the executor are no measurement") {
 TEST_CASE("results: what is no JSON of a benchmark is refused") {
   CHECK_THROWS(learn::results_table("{}"));
   CHECK_THROWS(learn::results_table("no JSON"));
+}
+
+TEST_CASE(
+    "the file of the PyTorch peer is one that the tables take, with the columns that the backward is measured on") {
+  if (learn::run({"python3", "--version"}).exit_code != 0) {
+    MESSAGE("skipped: python3 is not installed");
+    return;
+  }
+  // Times made up so that LayerNorm's backward has 3/4 of the rate of a copy, and RMSNorm's 1/2.
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "lnh_pytorch_backward.json";
+  const learn::Finished finished = learn::run(
+      {"python3", LNH_SOURCE_DIR "/common/benchmark/pytorch_backward.py", "--dry-run", "--out", file.string()});
+  REQUIRE_MESSAGE(finished.exit_code == 0, finished.output);
+  const std::string table = learn::fractions_table({learn::read_text(file)});
+  std::filesystem::remove(file);
+  CHECK(table.starts_with("| kernel | 256 | 1 024 | 2 048 | 4 096 | 8 192 | 16 384 | 65 536 |\n"
+                          "|---|---|---|---|---|---|---|---|\n"
+                          "| `PyTorch eager: layer_norm backward` | **0.75** | **0.75** | **0.75** | **0.75** | "
+                          "**0.75** | **0.75** | **0.75** |\n"
+                          "| `PyTorch eager: rms_norm backward` | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 |\n"
+                          "\n"
+                          "Measured on one card of made-up times, driver 0.0, CUDA 0.0, "));
 }
