@@ -2,8 +2,14 @@
 // every time; fused, it goes through memory three times and not five.
 #include "backward.cuh"
 
+#include <host/device_buffer.h>
+#include <host/launch_window.h>
 #include <testing/backward.h>
+#include <testing/backward_contract.h>
+#include <testing/backward_reports.h>
 #include <testing/cases.h>
+#include <testing/large_launch.h>
+#include <testing/run.h>
 
 #include <doctest/doctest.h>
 
@@ -12,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "../05_fused_layer_norm/fused_layer_norm.cuh"
+#include "../06_rms_norm/rms_norm.cuh"
 #include "summations.h"
 
 #ifndef LNH_CUDA
@@ -238,3 +246,257 @@ TEST_CASE("above 8192 columns a thread's sums lie in shared memory, without a ba
 }
 
 #endif
+
+// The contract and the public reports, for every launcher.
+
+namespace {
+
+std::int64_t by_thread(std::int64_t row, std::int64_t, std::int64_t, bool) { return row / backward::rows_per_block; }
+std::int64_t by_shape(std::int64_t row, std::int64_t, std::int64_t cols, bool) { return row / shape_for(cols).rows; }
+template <Norm norm>
+std::int64_t by_slab(std::int64_t row, std::int64_t rows, std::int64_t cols, bool sums) {
+  if (!sums || !backward::fused_fits<norm>(cols)) return by_shape(row, rows, cols, sums);
+  return row % slabs_for(rows, cols).slabs / backward::fused_shape(cols).rows;
+}
+
+}  // namespace
+
+BACKWARD_CONTRACT(backward::layer_norm_naive, .in_place = InPlace::allowed, .workspace = Workspace::unused,
+                  .summation = backward::naive_sums, .block_of_row = by_thread)
+BACKWARD_CONTRACT(backward::layer_norm_coalesced, .in_place = InPlace::allowed, .workspace = Workspace::unused,
+                  .summation = backward::coalesced_sums, .block_of_row = by_shape)
+BACKWARD_CONTRACT(backward::layer_norm_separate, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                  .summation = backward::separate_sums, .block_of_row = by_shape)
+BACKWARD_CONTRACT(backward::layer_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                  .summation = backward::fused_sums<Norm::layer_norm>, .block_of_row = by_slab<Norm::layer_norm>)
+BACKWARD_CONTRACT(backward::rms_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                  .summation = backward::fused_sums<Norm::rms_norm>, .block_of_row = by_slab<Norm::rms_norm>)
+
+LAYER_NORM_BACKWARD_REPORTS(backward::layer_norm_naive, .in_place = InPlace::allowed, .workspace = Workspace::unused,
+                            .summation = backward::naive_sums, .block_of_row = by_thread)
+LAYER_NORM_BACKWARD_REPORTS(backward::layer_norm_coalesced, .in_place = InPlace::allowed,
+                            .workspace = Workspace::unused, .summation = backward::coalesced_sums,
+                            .block_of_row = by_shape)
+LAYER_NORM_BACKWARD_REPORTS(backward::layer_norm_separate, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                            .summation = backward::separate_sums, .block_of_row = by_shape)
+LAYER_NORM_BACKWARD_REPORTS(backward::layer_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                            .summation = backward::fused_sums<Norm::layer_norm>,
+                            .block_of_row = by_slab<Norm::layer_norm>)
+RMS_NORM_BACKWARD_REPORTS(backward::rms_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                          .summation = backward::fused_sums<Norm::rms_norm>, .block_of_row = by_slab<Norm::rms_norm>)
+
+TEST_SUITE("long") {
+  BACKWARD_CONTRACT_LONG(backward::layer_norm_naive, .in_place = InPlace::allowed, .workspace = Workspace::unused,
+                         .summation = backward::naive_sums, .block_of_row = by_thread)
+  BACKWARD_CONTRACT_LONG(backward::layer_norm_coalesced, .in_place = InPlace::allowed, .workspace = Workspace::unused,
+                         .summation = backward::coalesced_sums, .block_of_row = by_shape)
+  BACKWARD_CONTRACT_LONG(backward::layer_norm_separate, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                         .summation = backward::separate_sums, .block_of_row = by_shape)
+  BACKWARD_CONTRACT_LONG(backward::layer_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                         .summation = backward::fused_sums<Norm::layer_norm>, .block_of_row = by_slab<Norm::layer_norm>)
+  BACKWARD_CONTRACT_LONG(backward::rms_norm, .in_place = InPlace::allowed, .workspace = Workspace::needed,
+                         .summation = backward::fused_sums<Norm::rms_norm>, .block_of_row = by_slab<Norm::rms_norm>)
+}
+
+// Sums behind 2³² elements, where each kernel has an offset of its own: under the executor only the blocks that are
+// looked at run, and only what they read is filled.
+
+namespace {
+
+/// A matrix of which only some columns are filled: the last `last.forward.cols` of each row.
+DeviceBuffer<float> last_columns(const char* name, const std::vector<float>& values, std::int64_t rows,
+                                 std::int64_t cols, std::int64_t count) {
+  DeviceBuffer<float> matrix = testing::large_buffer(name, rows * cols);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    matrix.upload(std::span(values).subspan(static_cast<std::size_t>(row * count), static_cast<std::size_t>(count)),
+                  (row + 1) * cols - count);
+  }
+  return matrix;
+}
+
+/// The sums of the last columns of a matrix of cols columns. windows: the blocks that are run, one window after the
+/// other.
+testing::BackwardResult sums_of_last_columns(LayerNormBackwardLauncher launcher, const testing::BackwardCase& last,
+                                             std::int64_t cols, const std::vector<std::int64_t>& windows) {
+  const std::int64_t rows = last.forward.rows, count = last.forward.cols;
+  const DeviceBuffer<float> x = last_columns("x", last.forward.x, rows, cols, count);
+  const DeviceBuffer<float> dy = last_columns("dy", last.dy, rows, cols, count);
+  const DeviceBuffer<float> mean("mean", last.mean), rstd("rstd", last.rstd);
+  const DeviceBuffer<float> dgamma = testing::large_buffer("dgamma", cols),
+                            dbeta = testing::large_buffer("dbeta", cols);
+  DeviceBuffer<float> workspace = testing::large_buffer("workspace", workspace_floats(rows, cols));
+  for (const std::int64_t window : windows) {  // what a block of the second stage may read of columns without sums
+    const std::int64_t first = window * warp_lanes;
+    const std::int64_t zeros = std::min<std::int64_t>(warp_lanes, workspace.size() - first);
+    if (zeros > 0) workspace.upload(std::vector<float>(static_cast<std::size_t>(zeros)), first);
+  }
+  LayerNormBackwardArgs args;
+  args.x = x.data();
+  args.mean = mean.data();
+  args.rstd = rstd.data();
+  args.dy = dy.data();
+  args.dgamma = dgamma.data();
+  args.dbeta = dbeta.data();
+  args.workspace = workspace.data();
+  args.rows = rows;
+  args.cols = cols;
+  for (const std::int64_t first : windows) {
+    const LaunchWindow window(static_cast<std::uint64_t>(first), 1);
+    launcher(args, nullptr);
+    check_cuda(cudaDeviceSynchronize(), "the kernels");
+  }
+  for (const auto* buffer : {&x, &dy, &dgamma, &dbeta}) buffer->check_guards();
+  return {{}, dgamma.download(cols - count, count), dbeta.download(cols - count, count)};
+}
+
+void check_last_columns(LayerNormBackwardLauncher launcher, std::int64_t rows, std::int64_t count, std::int64_t cols,
+                        const std::vector<std::int64_t>& windows) {
+  testing::NormCase forward = testing::make_case(rows, count, testing::Data::offset_10, 41);
+  forward.gamma.clear();
+  const testing::BackwardCase last = testing::make_backward_case(Norm::layer_norm, forward, 41);
+  const testing::BackwardResult alone = testing::run_backward(launcher, last, {.dx = false});
+  try {
+    const testing::BackwardResult got = sums_of_last_columns(launcher, last, cols, windows);
+    CHECK(testing::same_bits(got.dgamma, alone.dgamma));
+    CHECK(testing::same_bits(got.dbeta, alone.dbeta));
+  } catch (const testing::NotTested& reason) {
+    MESSAGE("not tested on this machine: " << reason.what());
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("large") {
+  TEST_CASE("sums behind 2³² elements: warps for the last five of 2³² + 5 columns") {
+    const std::int64_t cols = (std::int64_t{1} << 32) + 5;
+    check_last_columns(backward::layer_norm_naive, 2, 5, cols, {cols / (backward::column_threads / warp_lanes)});
+  }
+
+  TEST_CASE("sums behind 2³² elements: threads for the last five of 2³² + 5 columns") {
+    const std::int64_t cols = (std::int64_t{1} << 32) + 5;
+    check_last_columns(backward::layer_norm_coalesced, 2, 5, cols, {cols / backward::column_threads});
+  }
+
+  TEST_CASE("sums behind 2³² elements: both stages for the last five of 2³¹ + 5 columns") {
+    const std::int64_t cols = (std::int64_t{1} << 31) + 5;
+    REQUIRE(slabs_for(3, cols).slabs == 1);
+    // The first stage, then the second stage's blocks of dγ's last columns and of dβ's.
+    check_last_columns(backward::layer_norm_separate, 3, 5, cols,
+                       {cols / backward::column_threads, (cols - 1) / warp_lanes, (2 * cols - 1) / warp_lanes});
+  }
+
+  TEST_CASE("sums behind 2³² elements: the slab of the last of 2²³ + 3 rows") {
+    const std::int64_t rows = (std::int64_t{1} << 23) + 3, cols = 512;
+    const Slabs slabs = slabs_for(rows, cols);
+    const std::int64_t slab = (rows - 1) % slabs.slabs;
+    const std::int64_t per_block = backward::fused_shape(cols).rows, block = slab / per_block;
+    const testing::BackwardCase last =
+        testing::make_backward_case(Norm::layer_norm, testing::make_case(1, cols, testing::Data::offset_10, 42), 42);
+    const testing::BackwardResult alone = testing::run_backward(backward::layer_norm_separate, last, {.dx = false});
+    try {
+      DeviceBuffer<float> x = testing::large_buffer("x", rows * cols), dy = testing::large_buffer("dy", rows * cols);
+      const DeviceBuffer<float> dx = testing::large_buffer("dx", rows * cols);
+      // Every other row of the slabs in that block has dy = 0: the sums are those of the last row alone.
+      const std::vector<float> zeros(static_cast<std::size_t>(cols));
+      for (std::int64_t row = 0; row < rows; ++row) {
+        if (row % slabs.slabs / per_block != block) continue;
+        x.upload(last.forward.x, row * cols);
+        dy.upload(row == rows - 1 ? std::span<const float>(last.dy) : zeros, row * cols);
+      }
+      const std::vector<float> means(static_cast<std::size_t>(rows), last.mean[0]);
+      const std::vector<float> rstds(static_cast<std::size_t>(rows), last.rstd[0]);
+      const DeviceBuffer<float> mean("mean", means), rstd("rstd", rstds), dgamma("dgamma", cols), dbeta("dbeta", cols);
+      DeviceBuffer<float> workspace("workspace", workspace_floats(rows, cols));
+      const auto check_sums = [&](LayerNormBackwardLauncher launcher, float* wanted_dx, std::int64_t first_block,
+                                  std::uint64_t blocks) {
+        workspace.poison();
+        LayerNormBackwardArgs args;
+        args.x = x.data();
+        args.mean = mean.data();
+        args.rstd = rstd.data();
+        args.dy = dy.data();
+        args.dx = wanted_dx;
+        args.dgamma = dgamma.data();
+        args.dbeta = dbeta.data();
+        args.workspace = workspace.data();
+        args.rows = rows;
+        args.cols = cols;
+        const LaunchWindow window(static_cast<std::uint64_t>(first_block), blocks);
+        launcher(args, nullptr);
+        check_cuda(cudaDeviceSynchronize(), "the kernels");
+        CHECK(testing::same_bits(workspace.download(2 * slab * cols, cols), alone.dgamma));
+        CHECK(testing::same_bits(workspace.download((2 * slab + 1) * cols, cols), alone.dbeta));
+      };
+      const std::int64_t blocks_of_a_slab = blocks_for(cols, backward::column_threads);
+      check_sums(backward::layer_norm_separate, nullptr, slab * blocks_of_a_slab,
+                 static_cast<std::uint64_t>(blocks_of_a_slab));
+      check_sums(backward::layer_norm, dx.data(), block, 1);
+    } catch (const testing::NotTested& reason) {
+      MESSAGE("not tested on this machine: " << reason.what());
+    }
+  }
+}
+
+TEST_CASE("forward and backward together: right within both bounds, with the statistics of the forward kernels") {
+  const auto with_forward = [](NormLauncher forward, NormBackwardLauncher launcher, const testing::NormCase& input,
+                               std::uint64_t seed) {
+    const testing::Summation summation = testing::dealt_in_fours(input.cols, shape_for(input.cols).threads);
+    const testing::BackwardCase exact = testing::make_backward_case(launcher.norm(), input, seed);
+    testing::BackwardCase given = exact;
+    testing::NormResult statistics = testing::run(forward, input);
+    given.mean = std::move(statistics.mean);
+    given.rstd = std::move(statistics.rstd);
+    const testing::BackwardResult got = testing::run_backward(launcher, given);
+
+    // The truth has the statistics in double precision.
+    const std::vector<double> x(input.x.begin(), input.x.end()), gamma(input.gamma.begin(), input.gamma.end()),
+        dy(exact.dy.begin(), exact.dy.end());
+    std::vector<double> mean, rstd;
+    if (launcher.norm() == Norm::layer_norm) {
+      testing::LayerNormReference reference =
+          testing::layer_norm_reference(input.x, input.gamma, input.beta, input.rows, input.cols, input.eps);
+      mean = std::move(reference.mean);
+      rstd = std::move(reference.rstd);
+    } else {
+      rstd = testing::rms_norm_reference(input.x, input.gamma, input.rows, input.cols, input.eps).rstd;
+    }
+    const testing::BackwardReference truth =
+        testing::norm_backward_reference(x, gamma, mean, rstd, dy, input.rows, input.cols);
+    const testing::BackwardTolerance bound = testing::through_forward_tolerance(
+        exact,
+        launcher.norm() == Norm::rms_norm ? backward::fused_sums<Norm::rms_norm>(input.rows, input.cols)
+                                          : backward::fused_sums<Norm::layer_norm>(input.rows, input.cols),
+        summation);
+    testing::BackwardVerdict verdict;
+    verdict.name = input.name;
+    verdict.dx = testing::compare("dx", got.dx, truth.dx, bound.dx, input.cols);
+    verdict.dgamma = testing::compare("dgamma", got.dgamma, truth.dgamma, bound.dgamma, input.cols);
+    if (!truth.dbeta.empty())
+      verdict.dbeta = testing::compare("dbeta", got.dbeta, truth.dbeta, bound.dbeta, input.cols);
+    return verdict;
+  };
+  const auto check_all = [&](const std::string& name, NormLauncher forward, NormBackwardLauncher launcher,
+                             const std::vector<testing::NormCase>& cases) {
+    double largest = 0;
+    std::uint64_t seed = 1;
+    for (const testing::NormCase& input : cases) {
+      const testing::BackwardVerdict verdict = with_forward(forward, launcher, input, seed++);
+      CHECK_MESSAGE(verdict.passed(), name << " on " << verdict.text());
+      largest = std::max(largest, verdict.ratio());
+    }
+    MESSAGE(name << ": error/bound at most " << largest << " over " << cases.size() << " cases");
+  };
+  std::vector<testing::NormCase> cases;
+  for (const testing::Data data : testing::all_data()) {
+    for (const std::int64_t cols : {7, 256, 1000, 4096}) {
+      cases.push_back(testing::make_case(5, cols, data, static_cast<std::uint64_t>(cols)));
+    }
+  }
+  const std::vector<testing::NormCase> judged = testing::judgeable(cases, [](std::int64_t cols) {
+                                                  return testing::dealt_in_fours(cols, shape_for(cols).threads);
+                                                }).judged;
+  CHECK(std::any_of(judged.begin(), judged.end(),
+                    [](const auto& input) { return input.name.find("offset_1000") != std::string::npos; }));
+  check_all("LayerNorm", fused_layer_norm::layer_norm, backward::layer_norm, judged);
+  check_all("RMSNorm", rms_norm::rms_norm, backward::rms_norm, cases);
+}

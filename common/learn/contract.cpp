@@ -10,7 +10,9 @@
 namespace learn {
 namespace {
 
+/// Of every kernel that is no backward, or of every one that is.
 struct Row {
+  bool backward;
   std::string input, result;
 };
 
@@ -41,8 +43,9 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-bool is_row(const std::vector<Row>& rows, const std::string& input) {
-  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.input == input; });
+bool is_row(const std::vector<Row>& rows, const std::string& input, const std::string& kernel) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Row& row) { return row.backward == is_backward(kernel) && row.input == input; });
 }
 
 std::vector<Kernel> kernels_in(const std::vector<TestList>& lists, const std::vector<Row>& rows) {
@@ -51,9 +54,9 @@ std::vector<Kernel> kernels_in(const std::vector<TestList>& lists, const std::ve
     for (const std::string& line : lines_of(list.output)) {
       const std::vector<std::string> fields = fields_of(line);
       if (fields.size() != 3 || fields[0] != "contract") continue;
-      if (!is_row(rows, fields[1])) {
-        throw std::runtime_error(
-            fmt::format("{} has the test '{}', but contract.txt has no row '{}'.", list.program, line, fields[1]));
+      if (!is_row(rows, fields[1], fields[2])) {
+        throw std::runtime_error(fmt::format("{} has the test '{}', but contract.txt has no {} '{}'.", list.program,
+                                             line, is_backward(fields[2]) ? "backward row" : "row", fields[1]));
       }
       auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& k) { return k.name == fields[2]; });
       if (kernel == kernels.end()) kernel = kernels.insert(kernel, {fields[2], list.program, {}});
@@ -65,6 +68,8 @@ std::vector<Kernel> kernels_in(const std::vector<TestList>& lists, const std::ve
 
 }  // namespace
 
+bool is_backward(const std::string& kernel) { return kernel.starts_with("backward::"); }
+
 std::string contract_page(const std::string& contract, const std::vector<TestList>& lists) {
   std::vector<Row> rows;
   std::vector<Note> notes;
@@ -73,8 +78,9 @@ std::string contract_page(const std::string& contract, const std::vector<TestLis
     ++number;
     if (line.empty() || line.starts_with('#')) continue;
     const std::vector<std::string> fields = fields_of(line);
-    if (fields[0] == "row" && fields.size() == 3) {
-      rows.push_back({fields[1], fields[2]});
+    const bool backward = fields[0] == "backward row";
+    if ((fields[0] == "row" || backward) && fields.size() == 3) {
+      rows.push_back({backward, fields[1], fields[2]});
     } else if (fields[0] == "note" && fields.size() == 4) {
       notes.push_back({fields[1], fields[2], fields[3]});
     } else {
@@ -93,6 +99,7 @@ std::string contract_page(const std::string& contract, const std::vector<TestLis
     page += fmt::format("\n## {}\n\nHeld by `{}`.\n\n| input | result | test |\n|---|---|---|\n", kernel.name,
                         kernel.program);
     for (const Row& row : rows) {
+      if (row.backward != is_backward(kernel.name)) continue;
       const auto note = std::find_if(notes.begin(), notes.end(),
                                      [&](const Note& candidate) { return candidate.covers(row.input, kernel.name); });
       std::string cell;

@@ -12,6 +12,9 @@ struct TestList {
   std::string output;
 };
 
+/// Whether a kernel is a backward: its name begins with "backward::".
+bool is_backward(const std::string& kernel);
+
 /// The page, from testing/contract.txt (which says what its lines mean) and the programs' lists. Throws
 /// std::runtime_error for a cell that has neither a test nor a reason, and for a test or note of an unknown row.
 std::string contract_page(const std::string& contract, const std::vector<TestList>& lists);

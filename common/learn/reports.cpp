@@ -4,6 +4,7 @@
 #include <learn/marks.h>
 
 #include <algorithm>
+#include <iterator>
 #include <regex>
 #include <set>
 #include <stdexcept>
@@ -38,20 +39,24 @@ std::string links(const std::string& reports) {
 
 std::string joined(const Names& names) { return fmt::format("`{}`", fmt::join(names, "`, `")); }
 
-/// "all", "all but `a::b`", "`a::b`": whichever is shorter.
-std::string kernels_text(const Tested& tested, const Names& all) {
-  Names missing;
-  for (const std::string& kernel : all)
-    if (!tested.right.contains(kernel) && !tested.must_fail.contains(kernel)) missing.insert(kernel);
-  std::string text = tested.right.empty() ? "" : joined(tested.right);
-  if (missing.empty() && tested.must_fail.empty())
-    text = "all";
-  else if (missing.size() + tested.must_fail.size() < tested.right.size()) {
-    Names others = missing;
-    others.insert(tested.must_fail.begin(), tested.must_fail.end());
-    text = "all but " + joined(others);
-  }
-  if (!tested.must_fail.empty()) text += "; must fail: " + joined(tested.must_fail);
+Names both(const Names& a, const Names& b) {
+  Names names;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(names, names.end()));
+  return names;
+}
+
+/// "all forwards", "all forwards but `a::b`", "`a::b`": whichever is shorter. Empty if none of them has a test.
+std::string kernels_text(const Tested& tested, const Names& all, const std::string& what) {
+  const Names right = both(tested.right, all), must_fail = both(tested.must_fail, all);
+  Names others;
+  std::set_difference(all.begin(), all.end(), right.begin(), right.end(), std::inserter(others, others.end()));
+  others.insert(must_fail.begin(), must_fail.end());
+  std::string text = right.empty() ? "" : joined(right);
+  if (!right.empty() && others.empty())
+    text = "all " + what;
+  else if (others.size() < right.size())
+    text = "all " + what + " but " + joined(others);
+  if (!must_fail.empty()) text += "; must fail: " + joined(must_fail);
   return text;
 }
 
@@ -69,15 +74,15 @@ std::string not_yet_table(const std::vector<std::map<std::string, std::string>>&
 
 std::string reports_page(const std::vector<std::map<std::string, std::string>>& reports,
                          const std::vector<TestList>& lists) {
-  // The tests are called "ID REPORT: WHAT | KERNEL", and every norm has a contract for its rows.
+  // The tests are called "ID REPORT: WHAT | KERNEL", and every kernel has a contract for its rows.
   static const std::regex test(R"(([A-Z]\d\d [^:]+): (.*) \| ([^|]+))"),
-      norm(R"(contract \| another number of rows \| (.*))");
-  Names kernels;
+      kernel_of(R"(contract \| another number of rows \| (.*))");
+  Names forwards, backwards;
   std::map<std::string, Tested> tests;  // by title
   for (const TestList& list : lists) {
     for (const std::string& line : lines_of(list.output)) {
       std::smatch found;
-      if (std::regex_match(line, found, norm)) kernels.insert(found[1]);
+      if (std::regex_match(line, found, kernel_of)) (is_backward(found[1]) ? backwards : forwards).insert(found[1]);
       if (!std::regex_match(line, found, test)) continue;
       Tested& tested = tests[found[1]];
       (found[2].str().starts_with("must fail") ? tested.must_fail : tested.right).insert(found[3]);
@@ -99,15 +104,24 @@ std::string reports_page(const std::vector<std::map<std::string, std::string>>& 
       throw std::runtime_error(
           fmt::format("reports.csv says that {} is tested, but no chapter has a test '{}: … | KERNEL'.", title, title));
     }
-    for (const std::string& kernel : kernels) {
-      if (report.at("tested") == "every norm" && !tested->second.right.contains(kernel))
-        throw std::runtime_error(
-            fmt::format("{} has no test '{}: …'; say LAYER_NORM_REPORTS or RMS_NORM_REPORTS in its chapter's test.cu.",
-                        kernel, title));
-    }
+    const std::string& promised = report.at("tested");
+    const auto require_every = [&](const Names& kernels, const char* macros) {
+      for (const std::string& kernel : kernels) {
+        if (!tested->second.right.contains(kernel))
+          throw std::runtime_error(
+              fmt::format("{} has no test '{}: …'; say {} in its chapter's test.cu.", kernel, title, macros));
+      }
+    };
+    if (promised == "every norm" || promised == "every norm and backward")
+      require_every(forwards, "LAYER_NORM_REPORTS or RMS_NORM_REPORTS");
+    if (promised == "every backward" || promised == "every norm and backward")
+      require_every(backwards, "LAYER_NORM_BACKWARD_REPORTS or RMS_NORM_BACKWARD_REPORTS");
     const std::string& remark = report.at("remark");
-    held += fmt::format("| {} | {} | {}{} | {} |\n", report.at("id"), links_of_report, report.at("what"),
-                        remark.empty() ? "" : " (" + remark + ")", kernels_text(tested->second, kernels));
+    const std::string of_forwards = kernels_text(tested->second, forwards, "forwards"),
+                      of_backwards = kernels_text(tested->second, backwards, "backwards");
+    held += fmt::format("| {} | {} | {}{} | {}{}{} |\n", report.at("id"), links_of_report, report.at("what"),
+                        remark.empty() ? "" : " (" + remark + ")", of_forwards,
+                        of_forwards.empty() || of_backwards.empty() ? "" : "; ", of_backwards);
     tests.erase(tested);
   }
   if (!tests.empty()) {
@@ -130,9 +144,10 @@ std::string reports_page(const std::vector<std::map<std::string, std::string>>& 
       "Run one on every kernel of a chapter: `build/simt/chapters/PROGRAM -tc='N05*'`.\n\n"
       "This page is generated by `./learn sync` from `common/testing/data/reports.csv` and the test programs "
       "themselves.\n\n"
-      "## Tested\n\nThe kernels are {}.\n\n| id | reports | the row | kernels |\n|---|---|---|---|\n{}\n"
+      "## Tested\n\nThe forwards are {}.{}\n\n| id | reports | the row | kernels |\n|---|---|---|---|\n{}\n"
       "## Not yet tested\n\n{}",
-      joined(kernels), held, not_yet_table(reports));
+      joined(forwards), backwards.empty() ? "" : "\nThe backwards are " + joined(backwards) + ".", held,
+      not_yet_table(reports));
 }
 
 }  // namespace learn

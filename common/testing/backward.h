@@ -93,10 +93,14 @@ struct BackwardRunOptions {
   bool in_place = false;    // dx is dy
   bool accumulate = false;  // onto `before` in every element of dgamma and dbeta
   float before = 7;
-  std::int64_t x_offset = 0;      // elements by which the pointer is moved from 256-byte alignment
-  std::int64_t dy_offset = 0;     // the same
-  std::int64_t dx_offset = 0;     // the same
-  std::int64_t gamma_offset = 0;  // the same
+  int calls = 1;                       // one after the other, with the same buffers
+  std::int64_t x_offset = 0;           // elements by which the pointer is moved from 256-byte alignment
+  std::int64_t dy_offset = 0;          // the same
+  std::int64_t dx_offset = 0;          // the same
+  std::int64_t gamma_offset = 0;       // the same
+  std::int64_t statistics_offset = 0;  // the same, of mean and rstd
+  std::int64_t sums_offset = 0;        // the same, of dgamma and dbeta
+  std::int64_t workspace_offset = 0;   // the same
 };
 
 /// Outputs and workspace are poisoned before, guards and inputs checked afterwards. Throws std::runtime_error if a

@@ -1,6 +1,7 @@
 // What the launchers' argument checks accept, refuse and say.
 #include <host/copy.h>
 #include <host/layer_norm.h>
+#include <host/norm_backward.h>
 #include <host/rms_norm.h>
 
 #include <doctest/doctest.h>
@@ -206,4 +207,147 @@ TEST_CASE("a copy's arguments are checked alike") {
   CHECK(contains(refusal({.x = x.data(), .y = x.data(), .count = 8}), "it must not overlap x"));
   CHECK(contains(refusal({.x = x.data(), .y = y.data(), .count = std::int64_t{1} << 61}),
                  "count is 2305843009213693952; it must be at most"));
+}
+
+namespace {
+
+/// A backward's arguments in host memory, 5 rows of 4: two slabs, so a workspace of 16 floats.
+struct BackwardMemory {
+  std::vector<float> x = std::vector<float>(20), dy = x, dx = x, workspace = std::vector<float>(16);
+  std::vector<float> gamma = std::vector<float>(4), dgamma = gamma, dbeta = gamma;
+  std::vector<float> mean = std::vector<float>(5), rstd = mean;
+  LayerNormBackwardArgs args() {
+    return {.x = x.data(),
+            .gamma = gamma.data(),
+            .mean = mean.data(),
+            .rstd = rstd.data(),
+            .dy = dy.data(),
+            .dx = dx.data(),
+            .dgamma = dgamma.data(),
+            .dbeta = dbeta.data(),
+            .workspace = workspace.data(),
+            .rows = 5,
+            .cols = 4};
+  }
+};
+using BackwardChange = std::function<void(LayerNormBackwardArgs&)>;
+
+/// The message, without the launcher's name and place, that the backward's arguments get after this change.
+std::string backward_refusal(const BackwardChange& change, InPlace in_place = InPlace::allowed,
+                             Workspace workspace = Workspace::needed, Norm norm = Norm::layer_norm) {
+  BackwardMemory memory;
+  LayerNormBackwardArgs args = memory.args();
+  change(args);
+  const std::string message = message_of([&] {
+    if (norm == Norm::rms_norm) return check(rms_norm_backward_args(args), in_place, workspace);
+    check(args, in_place, workspace);
+  });
+  const auto place_end = message.find("): ");
+  return place_end == std::string::npos ? message : message.substr(place_end + 3);
+}
+
+}  // namespace
+
+TEST_CASE("a backward's good arguments pass") {
+  const BackwardChange changes[] = {[](auto&) {},
+                                    [](auto& args) { args.gamma = nullptr; },
+                                    [](auto& args) { args.dx = nullptr; },
+                                    [](auto& args) { args.dgamma = nullptr; },
+                                    [](auto& args) { args.dbeta = nullptr; },
+                                    [](auto& args) { args.dgamma = args.dbeta = args.workspace = nullptr; },
+                                    [](auto& args) { args.dx = args.dgamma = args.dbeta = nullptr; },
+                                    [](auto& args) { args.dy = args.x; },  // two inputs may share memory
+                                    [](auto& args) { args.dx = const_cast<float*>(args.dy); },
+                                    [](auto& args) { args.accumulate = true; },
+                                    [](auto& args) { args = {.rows = 0, .cols = 4}; }};
+  for (const BackwardChange& change : changes) {
+    CHECK(backward_refusal(change) == "accepted");
+    CHECK(backward_refusal(change, InPlace::allowed, Workspace::needed, Norm::rms_norm) == "accepted");
+  }
+  const BackwardChange without_workspace = [](auto& args) { args.workspace = nullptr; };
+  CHECK(backward_refusal(without_workspace, InPlace::allowed, Workspace::unused) == "accepted");
+  // To RMSNorm mean and dbeta are nothing.
+  CHECK(backward_refusal([](auto& args) { args.mean = nullptr; }, InPlace::allowed, Workspace::needed,
+                         Norm::rms_norm) == "accepted");
+}
+
+TEST_CASE("a backward's message names the launcher that called check(), its file and line") {
+  struct backward {
+    static void layer_norm(const LayerNormBackwardArgs& args) { check(args, InPlace::allowed, Workspace::needed); }
+    static void rms_norm(const RmsNormBackwardArgs& args) { check(args, InPlace::allowed, Workspace::needed); }
+  };
+  const std::string first = std::to_string(__LINE__ - 3), second = std::to_string(__LINE__ - 2);
+  CHECK(message_of([] { backward::layer_norm({}); }) ==
+        "layer_norm (check_test.cpp:" + first + "): cols is 0; it must be at least 1");
+  CHECK(message_of([] { backward::rms_norm({}); }) ==
+        "rms_norm (check_test.cpp:" + second + "): cols is 0; it must be at least 1");
+}
+
+TEST_CASE("a backward's sizes out of range and null inputs are refused") {
+  for (const Norm norm : {Norm::layer_norm, Norm::rms_norm}) {
+    const auto refusal = [norm](const BackwardChange& change) {
+      return backward_refusal(change, InPlace::allowed, Workspace::needed, norm);
+    };
+    CHECK(refusal([](auto& args) { args.rows = -1; }) == "rows is -1; it must be at least 0");
+    CHECK(refusal([](auto& args) { args.cols = 0; }) == "cols is 0; it must be at least 1");
+    CHECK(refusal([](auto& args) { args = {.rows = 0, .cols = -4}; }) == "cols is -4; it must be at least 1");
+    CHECK(refusal([](auto& args) { args.rows = std::int64_t{1} << 61, args.cols = 1; }) ==
+          "rows · cols is 2305843009213693952 · 1; it must be at most 2305843009213693951");
+    CHECK(refusal([](auto& args) { args.x = nullptr; }) == "x is null; it must point to device memory");
+    CHECK(refusal([](auto& args) { args.dy = nullptr; }) == "dy is null; it must point to device memory");
+    CHECK(refusal([](auto& args) { args.rstd = nullptr; }) == "rstd is null; it must point to device memory");
+    CHECK(refusal([](auto& args) { args.workspace = nullptr; }) ==
+          "workspace is null; it must point to 16 floats of device memory");
+  }
+  CHECK(backward_refusal([](auto& args) { args.mean = nullptr; }) == "mean is null; it must point to device memory");
+}
+
+TEST_CASE("dx may be dy where the kernel allows it, and never overlap it in part") {
+  std::vector<float> memory(60);
+  float* const dy = memory.data() + 20;  // dy is [20, 40)
+  const auto placed = [&](std::int64_t dx, InPlace in_place) {
+    return backward_refusal(
+        [&](LayerNormBackwardArgs& args) {
+          args.dy = dy;
+          args.dx = dy + dx;
+        },
+        in_place);
+  };
+  CHECK(placed(0, InPlace::allowed) == "accepted");
+  CHECK(contains(placed(0, InPlace::refused), "it must not overlap dy"));
+  for (const InPlace in_place : {InPlace::allowed, InPlace::refused}) {
+    for (const std::int64_t dx : {-19, -4, -1, 1, 4, 19})
+      CHECK(contains(placed(dx, in_place), "; it must not overlap dy, which is [0x"));
+    for (const std::int64_t dx : {-20, 20}) CHECK(placed(dx, in_place) == "accepted");
+  }
+}
+
+TEST_CASE("a backward's outputs and workspace may overlap neither an input nor each other") {
+  const auto says = [](const BackwardChange& change, const char* output, const char* other,
+                       Workspace workspace = Workspace::needed) {
+    const std::string message = backward_refusal(change, InPlace::allowed, workspace);
+    return starts_with(message, (std::string(output) + " is 0x").c_str()) &&
+           contains(message, (std::string("must not overlap ") + other + ",").c_str());
+  };
+  CHECK(says([](auto& args) { args.x = args.dx; }, "dx", "x"));
+  CHECK(says([](auto& args) { args.gamma = args.dx + 16; }, "dx", "gamma"));
+  CHECK(says([](auto& args) { args.mean = args.dx + 19; }, "dx", "mean"));
+  CHECK(says([](auto& args) { args.rstd = args.dx; }, "dx", "rstd"));
+  CHECK(says([](auto& args) { args.gamma = args.dgamma; }, "dgamma", "gamma"));
+  CHECK(says([](auto& args) { args.mean = args.dgamma + 3; }, "dgamma", "mean"));
+  CHECK(says([](auto& args) { args.dgamma = args.dx + 16; }, "dgamma", "dx"));
+  CHECK(says([](auto& args) { args.gamma = args.dbeta; }, "dbeta", "gamma"));
+  CHECK(says([](auto& args) { args.rstd = args.dbeta; }, "dbeta", "rstd"));
+  CHECK(says([](auto& args) { args.dbeta = args.dx; }, "dbeta", "dx"));
+  CHECK(says([](auto& args) { args.dbeta = args.dgamma; }, "dbeta", "dgamma"));
+  CHECK(says([](auto& args) { args.gamma = args.workspace + 15; }, "workspace", "gamma"));
+  CHECK(says([](auto& args) { args.rstd = args.workspace; }, "workspace", "rstd"));
+  CHECK(says([](auto& args) { args.dx = args.workspace + 15; }, "workspace", "dx"));
+  CHECK(says([](auto& args) { args.dgamma = args.workspace + 12; }, "workspace", "dgamma"));
+  CHECK(says([](auto& args) { args.dbeta = args.workspace; }, "workspace", "dbeta"));
+  // What is not used may lie anywhere.
+  const BackwardChange over_dbeta = [](auto& args) { args.workspace = args.dbeta; };
+  CHECK(!says(over_dbeta, "workspace", "dbeta", Workspace::unused));
+  CHECK(backward_refusal([](auto& args) { args.workspace = args.dx, args.dgamma = args.dbeta = nullptr; }) ==
+        "accepted");
 }

@@ -161,6 +161,27 @@ TEST_CASE("the contract's page has every row for every kernel, with its test or 
                   "| cols = 0 | refused | `contract \\| cols = 0 \\| ln::b` |\n") != std::string::npos);
 }
 
+TEST_CASE("a backward has rows of its own") {
+  const std::string rows =
+      "row | rows = 0 | nothing\nbackward row | rows = 0 | sums are 0\nbackward row | dx null | none\n";
+  const std::string tests = "contract | rows = 0 | ln::b\ncontract | rows = 0 | backward::b\n";
+  const std::string page = learn::contract_page(rows, {{"07_test", tests + "contract | dx null | backward::b\n"}});
+  CHECK(page.ends_with("## ln::b\n\nHeld by `07_test`.\n\n| input | result | test |\n|---|---|---|\n"
+                       "| rows = 0 | nothing | `contract \\| rows = 0 \\| ln::b` |\n"
+                       "\n## backward::b\n\nHeld by `07_test`.\n\n| input | result | test |\n|---|---|---|\n"
+                       "| rows = 0 | sums are 0 | `contract \\| rows = 0 \\| backward::b` |\n"
+                       "| dx null | none | `contract \\| dx null \\| backward::b` |\n"));
+  CHECK(error_of([&] {
+          learn::contract_page(rows, {{"07_test", tests}});
+        }) == "07_test has no test 'contract | dx null | backward::b', and contract.txt gives no reason; add either.");
+  CHECK(error_of([&] {
+          learn::contract_page(rows, {{"07_test", "contract | dx null | ln::b\n"}});
+        }) == "07_test has the test 'contract | dx null | ln::b', but contract.txt has no row 'dx null'.");
+  CHECK(error_of([&] {
+          learn::contract_page(rows, {{"07_test", "contract | x | backward::b\n"}});
+        }) == "07_test has the test 'contract | x | backward::b', but contract.txt has no backward row 'x'.");
+}
+
 TEST_CASE("a hole in the contract is an error") {
   const auto page = [](const std::string& list) {
     return error_of([&] { learn::contract_page(contract, {{"01_test", list}}); });
