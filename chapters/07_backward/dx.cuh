@@ -38,14 +38,14 @@ __global__ void dx_thread_per_row_kernel(LayerNormBackwardArgs args) {
   float sum_g = 0;
   float sum_gx = 0;
   for (std::int64_t c = 0; c < args.cols; ++c) {
-    const float g = dy[c] * (args.gamma == nullptr ? 1.0f : args.gamma[c]);
+    const float g = __fmul_rn(dy[c], args.gamma == nullptr ? 1.0f : args.gamma[c]);
     sum_g += g;
     sum_gx += g * ((x[c] - mean) * rstd);
   }
   const float mean_g = sum_g / static_cast<float>(args.cols);
   const float mean_gx = sum_gx / static_cast<float>(args.cols);
   for (std::int64_t c = 0; c < args.cols; ++c) {
-    const float g = dy[c] * (args.gamma == nullptr ? 1.0f : args.gamma[c]);
+    const float g = __fmul_rn(dy[c], args.gamma == nullptr ? 1.0f : args.gamma[c]);
     dx[c] = rstd * (g - mean_g - (x[c] - mean) * rstd * mean_gx);
   }
 }
@@ -74,12 +74,12 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(LayerNormBackwardArgs 
 
   RowSums<norm> sums{};
   for (std::int64_t c = first; c < cols; c += step) {
-    const float4 g = product(load_up_to_four<access>(dy + c, cols - c), gamma_of<access>(args, c));
+    const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
     sums = merge(sums, sums_of<norm>(load_up_to_four<access>(x + c, cols - c), g, statistics));
   }
   const RowSums<norm> mean = divided<norm>(block_reduce(sums, partial), args.cols);
   for (std::int64_t c = first; c < cols; c += step) {
-    const float4 g = product(load_up_to_four<access>(dy + c, cols - c), gamma_of<access>(args, c));
+    const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
     const float4 in = load_up_to_four<access>(x + c, cols - c);
     store_up_to_four<access>(dx + c, cols - c, dx_of<norm>(in, g, statistics, mean));
   }

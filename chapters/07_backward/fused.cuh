@@ -73,13 +73,13 @@ __global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args,
     for (int i = 0; i < fours; ++i) {
       const std::int64_t c = first + i * step;
       if (c >= cols) continue;
-      sums = merge(sums, sums_of<norm>(x[i], product(dy[i], gamma_of<access>(args, c)), statistics));
+      sums = merge(sums, sums_of<norm>(x[i], g_of<access>(args, dy[i], c), statistics));
     }
     const RowSums<norm> mean = divided<norm>(block_reduce(sums, partial + k % 2 * warps), args.cols);
     for (int i = 0; i < fours; ++i) {
       const std::int64_t c = first + i * step;
       if (c >= cols) continue;
-      const float4 g = product(dy[i], gamma_of<access>(args, c));
+      const float4 g = g_of<access>(args, dy[i], c);
       store_up_to_four<access>(args.dx + row * args.cols + c, cols - c, dx_of<norm>(x[i], g, statistics, mean));
       column_sums(i) = sum(column_sums(i), product(dy[i], normalised(x[i], statistics)));
       if constexpr (norm == Norm::layer_norm) column_sums(fours + i) = sum(column_sums(fours + i), dy[i]);

@@ -95,11 +95,15 @@ __host__ __device__ float4 dx_of(float4 x, float4 g, Statistics row, RowSums<nor
 }
 // [/four]
 
-/// γ of the four columns from c on. Beyond the row it is multiplied with nothing but 0.
+// [g]
+/// g of the four columns from c on; dy is 0 beyond the row, and so is g. Rounded here, so that every use of it has the
+/// same bits: nvcc would fuse a plain product with the addition that follows, where one follows.
 template <Access access>
-__device__ inline float4 gamma_of(const LayerNormBackwardArgs& args, std::int64_t c) {
-  if (args.gamma == nullptr) return {1, 1, 1, 1};
-  return load_up_to_four<access>(args.gamma + c, args.cols - c);
+__device__ inline float4 g_of(const LayerNormBackwardArgs& args, float4 dy, std::int64_t c) {
+  if (args.gamma == nullptr) return dy;
+  const float4 gamma = load_up_to_four<access>(args.gamma + c, args.cols - c);
+  return {__fmul_rn(dy.x, gamma.x), __fmul_rn(dy.y, gamma.y), __fmul_rn(dy.z, gamma.z), __fmul_rn(dy.w, gamma.w)};
 }
+// [/g]
 
 }  // namespace backward

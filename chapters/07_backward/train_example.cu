@@ -54,30 +54,30 @@ std::vector<T> product(const std::vector<T>& in, const std::vector<T>& w, std::i
   return out;
 }
 
-/// dw[i][j] = Σ in[r][i] · dout[r][j] over r
+/// dw[i][j] = Σ in[r][i] · dy[r][j] over r
 template <class T>
-std::vector<T> gradient_of_weights(const std::vector<T>& in, const std::vector<T>& dout, std::int64_t width) {
+std::vector<T> gradient_of_weights(const std::vector<T>& in, const std::vector<T>& dy, std::int64_t width) {
   const auto height = static_cast<std::int64_t>(in.size()) / rows;
   std::vector<T> dw(static_cast<std::size_t>(height * width));
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = 0; i < height; ++i) {
-      for (std::int64_t j = 0; j < width; ++j) dw[i * width + j] += in[r * height + i] * dout[r * width + j];
+      for (std::int64_t j = 0; j < width; ++j) dw[i * width + j] += in[r * height + i] * dy[r * width + j];
     }
   }
   return dw;
 }
 
-/// din[r][i] = Σ dout[r][j] · w[i][j] over j
+/// dx[r][i] = Σ dy[r][j] · w[i][j] over j
 template <class T>
-std::vector<T> gradient_of_inputs(const std::vector<T>& dout, const std::vector<T>& w, std::int64_t width) {
+std::vector<T> gradient_of_inputs(const std::vector<T>& dy, const std::vector<T>& w, std::int64_t width) {
   const auto height = static_cast<std::int64_t>(w.size()) / width;
-  std::vector<T> din(static_cast<std::size_t>(rows * height));
+  std::vector<T> dx(static_cast<std::size_t>(rows * height));
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = 0; i < height; ++i) {
-      for (std::int64_t j = 0; j < width; ++j) din[r * height + i] += dout[r * width + j] * w[i * width + j];
+      for (std::int64_t j = 0; j < width; ++j) dx[r * height + i] += dy[r * width + j] * w[i * width + j];
     }
   }
-  return din;
+  return dx;
 }
 
 template <class T>

@@ -11,7 +11,14 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 # No -DNDEBUG anywhere: an assert in a kernel is part of its test.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+# -g1: the lines and the inlined calls that findings name. Variables, which -O2 has moved anyway, would take a quarter of the
+# compiler's time; a debugger that wants them builds with CMAKE_BUILD_TYPE=Debug.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+# With ccache and its CCACHE_BASEDIR all paths are relative to the build folder. If debug information does not say where that
+# is, a copy of the course finds the objects of the first one in the cache.
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.>)
+endif()
 
 # lnh_common: what all code of this project is compiled with.
 add_library(lnh_common INTERFACE)
@@ -56,6 +63,7 @@ else()
     -fno-strict-aliasing                  # float4 through reinterpret_cast, uint4 read back as bf16
     -ffp-contract=off                     # an FMA only where the source says fmaf
     -gdwarf-4                             # addr2line of binutils 2.40 takes a .cuh for its .cu in g++'s DWARF 5
+    $<$<CONFIG:RelWithDebInfo>:-g1>       # which -gdwarf-4 has made -g2
     -include ${PROJECT_SOURCE_DIR}/common/simt/cuda.h   # what nvcc includes by itself
     $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra>             # a float4 stays one 16-byte access
     $<$<CXX_COMPILER_ID:GNU>:-fsanitize=alignment>      # a call where a pointer is not aligned as its type asks

@@ -59,8 +59,8 @@ struct Slabs {
   std::int64_t slabs;
   std::int64_t rows_per_slab;  // at most: the last slabs may have one row less
 };
-/// As many slabs as there are warps to give one warp to each 512 columns of each, with 2¹⁷ threads in all; but each has
-/// at least 4 rows, so that the sums are small beside x. It depends on rows and cols alone: the same bits on every GPU.
+/// As many slabs as 2¹⁷ threads can serve if each slab has a warp for every 512 columns; but no more than one for every
+/// four rows, so that the sums are small beside x. It depends on rows and cols alone: the same bits on every GPU.
 Slabs slabs_for(std::int64_t rows, std::int64_t cols);
 /// What workspace must hold: for each slab a row of sums for dgamma and one for dbeta.
 std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols);

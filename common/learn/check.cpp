@@ -86,6 +86,7 @@ std::string order_text(std::uint64_t seed) {
 std::string with_short_paths(std::string text, const Place& place) {
   replace_all(text, (place.build / "stubs/").string(), "exercises/");
   replace_all(text, place.root.string() + "/", "");
+  replace_all(text, place.root.lexically_relative(place.build).string() + "/", "");  // as ccache names it: "../../"
   replace_all(text, place.build.lexically_relative(place.root).string() + "/stubs/", "exercises/");
   return text;
 }

@@ -153,7 +153,7 @@ Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& fi
     const std::string changed = (mirror.path() / ("object_" + std::to_string(++number) + ".o")).string();
     std::string command = replaced(object.command, object.name, changed);
     command = replaced(command, source_folder.string() + "/", mirror.path().string() + "/");
-    // Without debug information: findings lose their lines, which nobody reads here, and a sixth of the time is saved.
+    // Without debug information: findings lose their lines, which nobody reads here, and a little time is saved.
     const learn::Finished compiled = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + command + " -g0"});
     if (compiled.exit_code != 0) return {Outcome::not_compiled, compiled.output};
     link = replaced(link, object.name, changed);

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -146,8 +147,11 @@ std::string kernel_name(const void* function) {
   return found == program().functions.end() ? "a kernel" : without_signature(demangle(found->second.c_str()));
 }
 
-std::string short_path(const std::string& file) {
+std::string short_path(const std::string& name) {
   const std::string root = LNH_SOURCE_DIR "/";
+  // Relative to the build folder, if ccache said so: "../../chapters/…".
+  const std::string file =
+      name.starts_with('.') ? (std::filesystem::path(LNH_BINARY_DIR) / name).lexically_normal().string() : name;
   return file.compare(0, root.size(), root) == 0 ? file.substr(root.size()) : file;
 }
 

@@ -20,7 +20,7 @@ struct Where {
 Where where_is(std::uintptr_t pc);
 
 /// A file name as compiled, made relative to the source folder.
-std::string short_path(const std::string& file);
+std::string short_path(const std::string& name);
 
 /// A __shared__ variable of some kernel of this program.
 struct SharedVariable {

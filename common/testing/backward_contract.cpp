@@ -635,8 +635,8 @@ Violations many_columns(const BackwardContract& kernel) {
   input.rstd = {1};
   double sum_g = 0, sum_gx = 0, sum_gx_sizes = 0;
   for (std::size_t k = 0; k < 16; ++k) {
-    const std::size_t c = cols - 16 + k;
-    forward.x[c] = static_cast<float>(k / 2 + 1) * (k % 2 == 0 ? 1.0f : -1.0f);
+    const std::size_t c = cols - 16 + k, size = k / 2 + 1;
+    forward.x[c] = static_cast<float>(size) * (k % 2 == 0 ? 1.0f : -1.0f);
     if (k < 8) input.dy[c] = k % 2 == 0 ? 2.0f : 1.0f;
     sum_g += input.dy[c];
     sum_gx += static_cast<double>(input.dy[c]) * forward.x[c];

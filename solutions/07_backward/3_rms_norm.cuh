@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(RmsNormBackwardArgs ar
     const float4 in = load_up_to_four<access>(dy + c, cols - c);
     if (args.gamma == nullptr) return in;
     const float4 gamma = load_up_to_four<access>(args.gamma + c, cols - c);
-    return {in.x * gamma.x, in.y * gamma.y, in.z * gamma.z, in.w * gamma.w};
+    return {__fmul_rn(in.x, gamma.x), __fmul_rn(in.y, gamma.y), __fmul_rn(in.z, gamma.z), __fmul_rn(in.w, gamma.w)};
   };
   const auto normalised = [=](std::int64_t c) -> float4 {
     const float4 in = load_up_to_four<access>(x + c, cols - c);

@@ -10,6 +10,7 @@
 #include <learn/files.h>
 #include <learn/junit.h>
 #include <learn/process.h>
+#include <simt/symbols.h>
 
 #include <unistd.h>
 
@@ -279,6 +280,19 @@ TEST_CASE("the command line is refused with a reason where it makes no sense") {
   CHECK(parse({"tour", "--rows", "67108864", "--cols", "2"}).find("more than 67108864 elements") != std::string::npos);
   CHECK(parse({"tour", "--fast"}).find("--fast") != std::string::npos);
   CHECK(parse({"bake"}) != "");
+}
+
+TEST_CASE("a path is short, whether the compiler was told it in full or, as ccache tells it, from the build folder") {
+  const learn::Place place{"/home/me/course", "/home/me/course/build/simt"};
+  for (const char* told : {"/home/me/course/", "../../"}) {
+    CAPTURE(told);
+    CHECK(learn::with_short_paths(std::string(told) + "chapters/a.cu:1", place) == "chapters/a.cu:1");
+  }
+  for (const char* told : {LNH_SOURCE_DIR "/", "../../", "./../../"}) {
+    CAPTURE(told);
+    CHECK(simt::short_path(std::string(told) + "chapters/a.cu") == "chapters/a.cu");
+  }
+  CHECK(simt::short_path("/usr/include/math.h") == "/usr/include/math.h");
 }
 
 TEST_CASE("every command has a help text, and it tells every option") {

@@ -6,7 +6,9 @@
 set -euo pipefail
 
 source_folder=$1
-work=$(mktemp -d)
+# Below the course, so that ccache may know what is compiled from .ci/run's own build.
+mkdir -p "$source_folder/build"
+work=$(mktemp -d "$source_folder/build/reader.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 course=$work/course
 mkdir "$course"
