@@ -100,8 +100,8 @@ __global__ void dx_kernel(LayerNormBackwardArgs args) {
     const float x = normalised<fault>(args, row, c);
     count = fault == Fault::counts_in_binary32 ? count + 1 : static_cast<float>(i + 1);
     if (fault == Fault::hides_nan && x * dy[c] != x * dy[c]) continue;
-    g += dy[c] * inside;
-    gx += dy[c] * (fault == Fault::forgets_gamma_inside ? 1.0f : inside) * x;
+    g += __fmul_rn(dy[c], inside);  // g is rounded wherever it is used: see chapter 07
+    gx += __fmul_rn(dy[c], fault == Fault::forgets_gamma_inside ? 1.0f : inside) * x;
   }
   float mean_g = norm == Norm::layer_norm || fault == Fault::subtracts_the_mean ? g / count : 0.0f;
   if (fault == Fault::subtracts_the_mean_twice) mean_g *= 2;
@@ -112,7 +112,7 @@ __global__ void dx_kernel(LayerNormBackwardArgs args) {
   for (std::int64_t c = 0; c < written; ++c) {
     const float x = normalised<fault>(args, row, c);
     float result = fault == Fault::pulls_gamma_out ? rstd * gamma(c) * (dy[c] - mean_g - x * mean_gx)
-                                                   : rstd * (dy[c] * gamma(c) - mean_g - x * mean_gx);
+                                                   : rstd * (__fmul_rn(dy[c], gamma(c)) - mean_g - x * mean_gx);
     if (fault == Fault::leaks_into_the_next_row && row > 0) result += 0 * args.x[(row - 1) * cols + c];
     if (fault == Fault::no_gradient_at_0 && x == 0) result += 0 * INFINITY;
     dx[c] = result;
