@@ -153,8 +153,10 @@ Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& fi
     const std::string changed = (mirror.path() / ("object_" + std::to_string(++number) + ".o")).string();
     std::string command = replaced(object.command, object.name, changed);
     command = replaced(command, source_folder.string() + "/", mirror.path().string() + "/");
-    // Without debug information: findings lose their lines, which nobody reads here, and a little time is saved.
-    const learn::Finished compiled = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + command + " -g0"});
+    // Without debug information: findings lose their lines, which nobody reads here, and a little time is saved; so
+    // it is without ccache, for which every variant is new.
+    const learn::Finished compiled =
+        learn::run({"sh", "-c", "export CCACHE_DISABLE=1 && cd '" + build.string() + "' && " + command + " -g0"});
     if (compiled.exit_code != 0) return {Outcome::not_compiled, compiled.output};
     link = replaced(link, object.name, changed);
   }

@@ -15,20 +15,23 @@
 
 namespace {
 
+/// Places in host memory that are too far apart for anything to overlap, whatever the memory's layout.
+class Places {
+public:
+  float* next() { return memory_.data() + 100 * used_++; }
+
+private:
+  std::vector<float> memory_ = std::vector<float>(1000);
+  std::size_t used_ = 0;
+};
+
 // Nothing here is launched, so host memory will do for addresses.
 struct Memory {
-  std::vector<float> x = std::vector<float>(12), y = x;
-  std::vector<float> gamma = std::vector<float>(4), beta = gamma;
-  std::vector<float> mean = std::vector<float>(3), rstd = mean;
+  Places places;
+  float *x = places.next(), *y = places.next(), *gamma = places.next(), *beta = places.next(), *mean = places.next(),
+        *rstd = places.next();
   LayerNormArgs args() {
-    return {.x = x.data(),
-            .gamma = gamma.data(),
-            .beta = beta.data(),
-            .y = y.data(),
-            .mean = mean.data(),
-            .rstd = rstd.data(),
-            .rows = 3,
-            .cols = 4};
+    return {.x = x, .gamma = gamma, .beta = beta, .y = y, .mean = mean, .rstd = rstd, .rows = 3, .cols = 4};
   }
 };
 
@@ -213,19 +216,20 @@ namespace {
 
 /// A backward's arguments in host memory, 5 rows of 4: two slabs, so a workspace of 16 floats.
 struct BackwardMemory {
-  std::vector<float> x = std::vector<float>(20), dy = x, dx = x, workspace = std::vector<float>(16);
-  std::vector<float> gamma = std::vector<float>(4), dgamma = gamma, dbeta = gamma;
-  std::vector<float> mean = std::vector<float>(5), rstd = mean;
+  Places places;
+  float *x = places.next(), *dy = places.next(), *dx = places.next(), *workspace = places.next(),
+        *gamma = places.next(), *dgamma = places.next(), *dbeta = places.next(), *mean = places.next(),
+        *rstd = places.next();
   LayerNormBackwardArgs args() {
-    return {.x = x.data(),
-            .gamma = gamma.data(),
-            .mean = mean.data(),
-            .rstd = rstd.data(),
-            .dy = dy.data(),
-            .dx = dx.data(),
-            .dgamma = dgamma.data(),
-            .dbeta = dbeta.data(),
-            .workspace = workspace.data(),
+    return {.x = x,
+            .gamma = gamma,
+            .mean = mean,
+            .rstd = rstd,
+            .dy = dy,
+            .dx = dx,
+            .dgamma = dgamma,
+            .dbeta = dbeta,
+            .workspace = workspace,
             .rows = 5,
             .cols = 4};
   }
