@@ -52,13 +52,10 @@ fi
 # Most of a program's time is spent on the CPU, by the sanitizer: several of them share the GPU, each with some of the cases.
 export part_cases=16
 runs=()
-parts_of() {
-  local cases
-  cases=$(without_the_longest "$1" --count | grep -o '[0-9]*$' | tail -n 1)
-  seq 1 $(((cases + part_cases - 1) / part_cases))
-}
+# How many test cases of a program are run. (What doctest says of a part counts those of the other parts as well.)
+cases_of() { without_the_longest "$1" --count | grep -o '[0-9]*$' | tail -n 1; }
 for program in $programs; do
-  for part in $(parts_of "$program"); do
+  for part in $(seq 1 $((($(cases_of "$program") + part_cases - 1) / part_cases))); do
     for tool in $tools; do runs+=("$tool" "$program" "$part"); done
   done
 done
@@ -82,8 +79,7 @@ errors=0
 : > "$out/compute_sanitizer.log"
 for program in $programs; do
   name=$(basename "$program")
-  cases=$(cat "$raw/$name".memcheck.* | sed -n 's/^\[doctest\] test cases: *\([0-9]*\) |.*/\1/p' | awk '{ sum += $1 } END { print sum }')
-  row="| $name | ${cases:-none} |"
+  row="| $name | $(cases_of "$program") |"
   for tool in $tools; do
     total=0
     for said in "$raw/$name.$tool".*; do

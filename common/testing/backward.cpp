@@ -2,6 +2,7 @@
 
 #include <host/device_buffer.h>
 #include <testing/input.h>
+#include <testing/pairwise_sum.h>
 #include <testing/random.h>
 #include <testing/reference.h>
 
@@ -20,18 +21,6 @@ std::vector<float> rounded(const std::vector<double>& values) {
   std::vector<float> result;
   for (const double value : values) result.push_back(static_cast<float>(value));
   return result;
-}
-
-/// Σ term(i) for begin ≤ i < end, halves first.
-template <class Term>
-double sum_by_halves(std::size_t begin, std::size_t end, const Term& term) {
-  if (end - begin <= 8) {
-    double sum = 0;
-    for (std::size_t i = begin; i < end; ++i) sum += term(i);
-    return sum;
-  }
-  const std::size_t middle = begin + (end - begin) / 2;
-  return sum_by_halves(begin, middle, term) + sum_by_halves(middle, end, term);
 }
 
 /// The parts of the formulas that the truth and the bounds share, in double precision. mean empty: RMSNorm.
@@ -67,12 +56,12 @@ public:
   /// The mean of term(c) over a row's columns.
   template <class Term>
   double mean_over_row(const Term& term) const {
-    return sum_by_halves(0, cols, term) / static_cast<double>(cols);
+    return pairwise_sum(0, cols, term) / static_cast<double>(cols);
   }
   /// The sum of term(r) over a column's rows.
   template <class Term>
   double sum_over_column(const Term& term) const {
-    return sum_by_halves(0, rows, term);
+    return pairwise_sum(0, rows, term);
   }
 
 private:

@@ -1,5 +1,7 @@
 #include <testing/reference.h>
 
+#include <testing/pairwise_sum.h>
+
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -7,18 +9,6 @@
 
 namespace testing {
 namespace {
-
-/// Σ term(i) for begin ≤ i < end, halves first: its error grows with the logarithm of the number of terms.
-template <class Term>
-double pairwise_sum(std::size_t begin, std::size_t end, const Term& term) {
-  if (end - begin <= 8) {
-    double sum = 0;
-    for (std::size_t i = begin; i < end; ++i) sum += term(i);
-    return sum;
-  }
-  const std::size_t middle = begin + (end - begin) / 2;
-  return pairwise_sum(begin, middle, term) + pairwise_sum(middle, end, term);
-}
 
 template <class T>
 Moments two_pass(std::span<const T> row) {
