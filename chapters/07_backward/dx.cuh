@@ -75,12 +75,12 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(LayerNormBackwardArgs 
   RowSums<norm> sums{};
   for (std::int64_t c = first; c < cols; c += step) {
     const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
-    sums = merge(sums, sums_of<norm>(load_up_to_four<access>(x + c, cols - c), g, statistics));
+    sums = merge(sums, sums_of<norm>(load_up_to_four<access>(x + c, cols - c, statistics.mean), g, statistics));
   }
   const RowSums<norm> mean = divided<norm>(block_reduce(sums, partial), args.cols);
   for (std::int64_t c = first; c < cols; c += step) {
     const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
-    const float4 in = load_up_to_four<access>(x + c, cols - c);
+    const float4 in = load_up_to_four<access>(x + c, cols - c, statistics.mean);
     store_up_to_four<access>(dx + c, cols - c, dx_of<norm>(in, g, statistics, mean));
   }
 }

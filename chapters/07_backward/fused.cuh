@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args,
     for (int i = 0; i < fours; ++i) {
       const std::int64_t c = first + i * step;
       if (c >= cols) continue;
-      x[i] = load_up_to_four<access>(args.x + row * args.cols + c, cols - c);
+      x[i] = load_up_to_four<access>(args.x + row * args.cols + c, cols - c, statistics.mean);
       dy[i] = load_up_to_four<access>(args.dy + row * args.cols + c, cols - c);
     }
     // [/hold]

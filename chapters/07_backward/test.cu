@@ -89,6 +89,20 @@ TEST_CASE(
   CHECK(!backward::fused_fits<Norm::layer_norm>(16385));
 }
 
+TEST_CASE("what stands for the columns beyond a row adds nothing, however large the row's values are") {
+  // x is 2·10³⁶ everywhere, so x̂ is 0. Beyond the row, 0 in place of x would make x̂ infinite, and 0 · ∞ is NaN.
+  for (const Stage& stage : stages) {
+    if (stage.launch.norm() == Norm::rms_norm) continue;  // its mean is 0
+    for (const std::int64_t cols : {5, 37, 1025}) {
+      testing::BackwardCase input = make_case(stage.launch.norm(), 3, cols, testing::Data::zero);
+      std::fill(input.forward.x.begin(), input.forward.x.end(), 2e36f);
+      std::fill(input.mean.begin(), input.mean.end(), 2e36f);
+      const testing::BackwardVerdict verdict = testing::judge_backward(stage.launch, input, stage.summation);
+      CHECK_MESSAGE(verdict.passed(), stage.name << " on " << verdict.text());
+    }
+  }
+}
+
 TEST_CASE("every shape of the fused kernel is one that a block can have, and its threads hold the whole row") {
   for (std::int64_t cols = 1; cols <= 16384; ++cols) {
     const Shape shape = backward::fused_shape(cols);

@@ -34,13 +34,13 @@ __device__ inline float4 four_or(const float* values, std::int64_t c, float abse
 }
 // [/four_or]
 
-/// The four at p of a row that ends `left` floats behind p, left ≥ 1: 0 stands for those beyond the end. Derived in
-/// chapter 07.
+/// The four at p of a row that ends `left` floats behind p, left ≥ 1; `filler` stands for those beyond the end. Derived
+/// in chapter 07.
 // [up_to_four]
 template <Access access>
-__device__ inline float4 load_up_to_four(const float* p, std::int64_t left) {
+__device__ inline float4 load_up_to_four(const float* p, std::int64_t left, float filler = 0.0f) {
   if constexpr (access == Access::vector) return load_four<access>(p);  // the row is made of whole fours
-  return {p[0], left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f, left > 3 ? p[3] : 0.0f};
+  return {p[0], left > 1 ? p[1] : filler, left > 2 ? p[2] : filler, left > 3 ? p[3] : filler};
 }
 
 template <Access access>

@@ -81,6 +81,15 @@ TEST_CASE(LNH_SUBJECT ": mean and rstd are taken as they are given") {
   check_case(input);
 }
 
+TEST_CASE(LNH_SUBJECT ": the columns beyond a row add nothing, however large the row's values are") {
+  require_written();
+  BackwardCase input = random_case(3, 101, Data::zero, 12);
+  // All x are 2·10³⁶, so x̂ is 0. With 0 for x beyond the row, x̂ is infinite there, and 0 · ∞ is NaN.
+  std::fill(input.forward.x.begin(), input.forward.x.end(), 2e36f);
+  std::fill(input.mean.begin(), input.mean.end(), 2e36f);
+  check_case(input);
+}
+
 TEST_CASE(LNH_SUBJECT ": a null gamma is 1") {
   require_written();
   for (const std::int64_t cols : {100, 37, 1500}) {

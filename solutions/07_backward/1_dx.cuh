@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(LayerNormBackwardArgs 
   const float mean = cols == 0 ? 0.0f : args.mean[row];
   const float rstd = cols == 0 ? 0.0f : args.rstd[row];
 
-  // g and x̂ of the four columns from c on. Beyond the end of the row g is 0, so these columns add nothing.
+  // g and x̂ of the four columns from c on. Beyond the end of the row both are 0, so these columns add nothing.
   const auto g_of = [=](std::int64_t c) -> float4 {
     const float4 in = load_up_to_four<access>(dy + c, cols - c);
     if (args.gamma == nullptr) return in;
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(LayerNormBackwardArgs 
     return {__fmul_rn(in.x, gamma.x), __fmul_rn(in.y, gamma.y), __fmul_rn(in.z, gamma.z), __fmul_rn(in.w, gamma.w)};
   };
   const auto normalised = [=](std::int64_t c) -> float4 {
-    const float4 in = load_up_to_four<access>(x + c, cols - c);
+    const float4 in = load_up_to_four<access>(x + c, cols - c, mean);
     return {(in.x - mean) * rstd, (in.y - mean) * rstd, (in.z - mean) * rstd, (in.w - mean) * rstd};
   };
 
