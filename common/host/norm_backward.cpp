@@ -50,10 +50,10 @@ void check(const ArgumentCheck& check, const LayerNormBackwardArgs& args, Norm n
   }
 }
 
-}  // namespace
-
-LayerNormBackwardArgs layer_norm_backward_args(const RmsNormBackwardArgs& args) {
-  LayerNormBackwardArgs result;
+/// The arguments of one norm in those of the other; what only To has keeps its default.
+template <class To, class From>
+To what_both_have(const From& args) {
+  To result;
   result.x = args.x;
   result.gamma = args.gamma;
   result.rstd = args.rstd;
@@ -67,19 +67,13 @@ LayerNormBackwardArgs layer_norm_backward_args(const RmsNormBackwardArgs& args) 
   return result;
 }
 
+}  // namespace
+
+LayerNormBackwardArgs layer_norm_backward_args(const RmsNormBackwardArgs& args) {
+  return what_both_have<LayerNormBackwardArgs>(args);
+}
 RmsNormBackwardArgs rms_norm_backward_args(const LayerNormBackwardArgs& args) {
-  RmsNormBackwardArgs result;
-  result.x = args.x;
-  result.gamma = args.gamma;
-  result.rstd = args.rstd;
-  result.dy = args.dy;
-  result.dx = args.dx;
-  result.dgamma = args.dgamma;
-  result.workspace = args.workspace;
-  result.rows = args.rows;
-  result.cols = args.cols;
-  result.accumulate = args.accumulate;
-  return result;
+  return what_both_have<RmsNormBackwardArgs>(args);
 }
 
 Slabs slabs_for(std::int64_t rows, std::int64_t cols) {
