@@ -76,21 +76,67 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
         [&command, &place, options = options] { command = [&place, options] { return test(place, *options); }; });
   }
   {
-    CLI::App* sub = add_command<int>(app, "list", place).first;
-    sub->callback([&command, &place] { command = [&place] { return list(place); }; });
+    auto [sub, options] = add_command<ListOptions>(app, "list", place);
+    sub->add_flag("--json", options->json);
+    sub->callback(
+        [&command, &place, options = options] { command = [&place, options] { return list(place, *options); }; });
   }
   {
-    auto [sub, options] = add_command<CheckOptions>(app, "check", place);
+    CLI::App* sub = add_command<int>(app, "next", place).first;
+    sub->callback([&command, &place] { command = [&place] { return next(place); }; });
+  }
+  for (const auto& [name, run] : {std::pair{"check", &check}, std::pair{"watch", &watch}}) {
+    auto [sub, options] = add_command<CheckOptions>(app, name, place);
     sub->add_option("exercise", options->exercise);
     sub->add_flag("-v,--verbose", options->verbose);
-    sub->add_flag("--pristine", options->pristine);
-    CLI::Option* seed = sub->add_option("--seed", options->seed);
-    CLI::Option* seeds = sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000));
-    sub->callback([&command, &place, options = options, seed, seeds] {
-      require_subject(options->exercise, "check", "the number of an exercise, for example 01.1");
+    sub->add_flag("--json", options->json);
+    CLI::Option* gpu = sub->add_flag("--gpu", options->gpu);
+    CLI::Option* seed = sub->add_option("--seed", options->seed)->excludes(gpu);
+    CLI::Option* seeds = sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000))->excludes(gpu);
+    if (run == &check) sub->add_flag("--pristine", options->pristine)->excludes(gpu);
+    sub->callback([&command, &place, options = options, name = name, run = run, seed, seeds] {
+      require_subject(options->exercise, name, "the number of an exercise, for example 01.1");
       if (*seed && *seeds)
         throw UsageError("--seed S runs one order of lanes and warps, --seeds N several: give one of them.");
-      command = [&place, options] { return check(place, *options); };
+      command = [&place, options, run] { return run(place, *options); };
+    });
+  }
+  {
+    auto [sub, options] = add_command<HintOptions>(app, "hint", place);
+    sub->add_option("exercise", options->exercise);
+    sub->callback([&command, &place, options = options] {
+      require_subject(options->exercise, "hint", "the number of an exercise, for example 01.1");
+      command = [&place, options] { return hint(place, *options); };
+    });
+  }
+  {
+    auto [sub, options] = add_command<CompareOptions>(app, "compare", place);
+    sub->add_option("exercise", options->exercise);
+    CLI::Option* json = sub->add_flag("--json", options->json);
+    sub->add_flag("--diff", options->diff)->excludes(json);
+    sub->add_flag("--gpu", options->gpu);
+    sub->callback([&command, &place, options = options] {
+      require_subject(options->exercise, "compare", "the number of an exercise, for example 01.1");
+      command = [&place, options] { return compare(place, *options); };
+    });
+  }
+  {
+    auto [sub, options] = add_command<ResetOptions>(app, "reset", place);
+    sub->add_option("exercise", options->exercise);
+    sub->add_flag("--yes", options->yes);
+    sub->callback([&command, &place, options = options] {
+      require_subject(options->exercise, "reset", "the number of an exercise, for example 01.1");
+      command = [&place, options] { return reset(place, *options); };
+    });
+  }
+  {
+    auto [sub, options] = add_command<SolveOptions>(app, "solve", place);
+    sub->add_option("exercise", options->exercise);
+    sub->add_flag("--show", options->show);
+    sub->add_flag("--yes", options->yes);
+    sub->callback([&command, &place, options = options] {
+      require_subject(options->exercise, "solve", "the number of an exercise, for example 01.1");
+      command = [&place, options] { return solve(place, *options); };
     });
   }
   {

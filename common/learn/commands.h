@@ -32,16 +32,51 @@ struct TestOptions {
 };
 ExitCode test(const Place& place, const TestOptions& options);
 
-ExitCode list(const Place& place);
+struct ListOptions {
+  bool json = false;
+};
+ExitCode list(const Place& place, const ListOptions& options);
+/// The first exercise that is not passed.
+ExitCode next(const Place& place);
 
 struct CheckOptions {
   std::string exercise;     // "01.2"
-  bool verbose = false;     // every failing test in full
+  bool verbose = false;     // every failing test in full, and all that the compiler says
+  bool json = false;        // the verdict as one line of JSON
+  bool gpu = false;         // on the GPU, with compute-sanitizer where it is installed
   bool pristine = false;    // the untouched stub in place of the reader's file; the READMEs quote this
   std::uint64_t seed = 0;   // of the order of lanes and warps; 0: the fixed one
   std::uint64_t seeds = 0;  // how many seeds, from 1, are tried after the fixed order
 };
 ExitCode check(const Place& place, const CheckOptions& options);
+/// The same at every save, until it is interrupted.
+ExitCode watch(const Place& place, const CheckOptions& options);
+
+struct HintOptions {
+  std::string exercise;
+};
+ExitCode hint(const Place& place, const HintOptions& options);
+
+struct CompareOptions {
+  std::string exercise;
+  bool json = false;
+  bool diff = false;  // the code beside the reference's
+  bool gpu = false;   // time, registers and spills as well
+};
+ExitCode compare(const Place& place, const CompareOptions& options);
+
+struct ResetOptions {
+  std::string exercise;
+  bool yes = false;  // the reader was asked already
+};
+ExitCode reset(const Place& place, const ResetOptions& options);
+
+struct SolveOptions {
+  std::string exercise;
+  bool show = false;  // print the reference, and change no file
+  bool yes = false;
+};
+ExitCode solve(const Place& place, const SolveOptions& options);
 
 struct ProfileOptions {
   std::string subject;  // a chapter, "01", or an exercise, "01.2"

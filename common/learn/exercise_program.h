@@ -1,38 +1,39 @@
-/// The test program of an exercise, built from the reader's file.
+/// The test program of an exercise, built from the reader's file, and what it says.
 #pragma once
 
 #include <learn/commands.h>
 #include <learn/course.h>
+#include <learn/verdict.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace learn {
 
-/// Seconds after which a test counts as one that does not end; the tests of exercises take a few seconds.
-inline constexpr int test_limit_seconds = 60;
+/// Seconds after which the executor ends a test and says where it loops; the tests of exercises take one or less.
+inline constexpr int test_limit_seconds = 20;
 
 struct ExerciseProgram {
   std::filesystem::path program;
-  bool legality_checked = false;  // whether clang was there to read it as CUDA
-  std::string
-      problem;  // empty, or for the reader: why YOUR CODE does not compile or is not legal CUDA; then not to be run
+  bool built = false;
+  Verdict verdict;  // with whose code it is; if it was not built, also with why
 };
 
-/// What a reader needs of a failed build: the compiler's first error in this file, else the linker's first name that
-/// nothing defines, else the first error at all, with the lines that belong to it; everything if there is none of them.
-std::vector<std::string> first_error(const std::vector<std::string>& lines, const std::string& file);
-
-/// Builds the test of the reader's file, or of the untouched stub if pristine. Throws UsageError if the file is
-/// missing.
+/// Builds the test of the reader's file, or of the untouched stub if pristine, and has clang read the file as CUDA
+/// meanwhile. Throws UsageError if the file is missing.
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine);
 
 /// The command that runs the program with these NAME=VALUE settings in its environment and stops it at the limit:
 /// exit code 124 or 137.
-std::vector<std::string> test_command(const ExerciseProgram& program, const std::vector<std::string>& settings);
+std::vector<std::string> test_command(const ExerciseProgram& program, const std::vector<std::string>& settings,
+                                      const std::vector<std::string>& arguments = {});
 
-/// "read the task and its hints in exercises/01_three_pass/README.md."
-std::string next_hint(const Exercise& exercise);
+/// Runs the built test in the order of lanes and warps of this seed (0: the fixed one), and completes its verdict.
+Verdict run_exercise(const Place& place, const ExerciseProgram& program, std::uint64_t seed);
+
+/// Builds the test of an exercise and runs it, in the orders that the options ask for up to the first that fails.
+Verdict judge_exercise(const Place& place, const Exercise& exercise, const CheckOptions& options);
 
 }  // namespace learn

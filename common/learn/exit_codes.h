@@ -18,4 +18,10 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// Thrown for what the machine cannot do; ends the program with bad_machine. what() is a full sentence.
+class MachineError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace learn

@@ -29,13 +29,15 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   // Beside the file first, then renamed: whoever is interrupted here loses nothing.
   const std::filesystem::path beside = file.string() + ".new";
+  errno = 0;
   std::ofstream stream(beside, std::ios::binary);
   stream << text;
   stream.close();
-  if (!stream) fail(file, "written");
-  std::filesystem::rename(beside, file, error);
-  if (!error) return;
-  std::filesystem::remove(beside);
+  error = stream ? std::error_code() : std::error_code(errno, std::generic_category());
+  if (stream) std::filesystem::rename(beside, file, error);
+  if (stream && !error) return;
+  std::error_code ignored;
+  std::filesystem::remove(beside, ignored);
   errno = error.value();
   fail(file, "written");
 }

@@ -32,6 +32,9 @@ int main(int count, char** arguments) {
   } catch (const learn::UsageError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return learn::bad_usage;
+  } catch (const learn::MachineError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return learn::bad_machine;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return learn::failure;

@@ -95,9 +95,9 @@ private:
 ExitCode profile_exercise(const Place& place, const ProfileOptions& options) {
   const Exercise exercise = find_exercise(chapters(place.root), options.subject);
   const ExerciseProgram program = build_exercise(place, exercise, options.pristine);
-  if (!program.problem.empty()) {
-    fmt::print(stderr, "{}", program.problem);
-    return failure;
+  if (!program.built) {
+    fmt::print(stderr, "{}{}", heading(exercise, program.verdict.subject), text(program.verdict, place.root, false));
+    return program.verdict.outcome == Outcome::could_not_build ? bad_machine : failure;
   }
   const ProfileFile file(place);
   const bool passes = run(test_command(program, {file.setting()})).exit_code == 0;

@@ -1,6 +1,7 @@
 // doctest's main for every test program, compiled once and without hooks: it alone takes longer than most tests.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+#include <testing/report.h>
 
 #ifdef LNH_CUDA
 #include <host/backend.h>
@@ -20,5 +21,6 @@ int main(int argc, char** argv) {
     return 77;  // ctest counts it as skipped
   }
 #endif
+  testing::register_report();
   return context.run();
 }

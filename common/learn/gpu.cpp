@@ -1,0 +1,158 @@
+#include <learn/gpu.h>
+
+#include <fmt/format.h>
+#include <learn/exercise_program.h>
+#include <learn/files.h>
+#include <learn/marks.h>
+#include <learn/process.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <future>
+#include <regex>
+
+namespace learn {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where a tool of the CUDA Toolkit is: in PATH, or where the toolkit is installed by default; else empty.
+std::string find_tool(const std::string& name) {
+  const Finished found =
+      run({"/bin/sh", "-c", fmt::format("command -v {0} || ls /usr/local/cuda/bin/{0} 2>/dev/null", name)});
+  const std::vector<std::string> lines = lines_of(found.output);
+  return found.exit_code == 0 && !lines.empty() ? lines.front() : "";
+}
+
+/// The build folder of the cuda preset, configured.
+Place gpu_place(const Place& place) {
+  if (run({"nvidia-smi", "-L"}).exit_code != 0) {
+    throw MachineError(
+        "There is no GPU here that nvidia-smi -L can see. Without --gpu the CPU executor runs the code.");
+  }
+  const std::string nvcc = find_tool("nvcc");
+  if (nvcc.empty()) {
+    throw MachineError("There is a GPU here, but no nvcc: install the CUDA Toolkit, 12.0 or newer "
+                       "(https://developer.nvidia.com/cuda-downloads). Without --gpu the CPU executor runs the code.");
+  }
+  const Place gpu{place.root, place.root / "build/cuda"};
+  if (!fs::exists(gpu.build / "build.ninja")) {
+    const Finished configured = run({"env", "CUDACXX=" + nvcc, "cmake", "--fresh", "--preset", "cuda"});
+    if (configured.exit_code != 0) {
+      throw MachineError("CMake could not configure the cuda preset:\n" + configured.output);
+    }
+  }
+  return gpu;
+}
+
+/// What a tool of compute-sanitizer has against the program: its first report; nothing if it has none.
+std::optional<Fault> fault_by(const std::string& sanitizer, const std::string& tool, const fs::path& program) {
+  const Finished finished = run({sanitizer, "--tool", tool, "--error-exitcode", "86", program.string(), "--no-colors"});
+  if (finished.exit_code != 86) return std::nullopt;
+  static const std::regex prefix(R"(^=+ ?)");
+  static const std::regex place(R"(.* in ([^ ]+\.cuh?):(\d+)\)?.*)");
+  Fault fault{tool, "", "", 0, {}};
+  for (const std::string& line : lines_of(finished.output)) {
+    if (!line.starts_with("=========")) continue;
+    const std::string words = std::regex_replace(line, prefix, "");
+    if (words.starts_with("COMPUTE-SANITIZER") || words.starts_with("    Saved host")) continue;
+    if (words.empty() && !fault.text.empty()) break;
+    if (words.empty()) continue;
+    if (fault.title.empty()) fault.title = words;
+    std::smatch found;
+    if (fault.file.empty() && std::regex_match(words, found, place)) {
+      fault.file = found[1];
+      fault.line = std::stoi(found[2]);
+    }
+    fault.text.push_back(fault.text.empty() ? fmt::format("compute-sanitizer {}: {}", tool, words) : "  " + words);
+  }
+  return fault;
+}
+
+}  // namespace
+
+Verdict judge_on_gpu(const Place& place, const Exercise& exercise, const CheckOptions& options) {
+  const Place gpu = gpu_place(place);
+  const ExerciseProgram program = build_exercise(gpu, exercise, false);
+  if (!program.built) return program.verdict;
+  Verdict verdict = run_exercise(gpu, program, 0);
+  if (!verdict.passed()) {
+    if (!options.verbose && verdict.failures.size() > 1) {
+      verdict.notes.push_back(
+          fmt::format("The first failure is shown; ./learn check {} --gpu -v shows all.", exercise.id));
+    }
+    verdict.next = fmt::format("./learn check {} runs the same on the CPU, where the executor sees more.", exercise.id);
+    return verdict;
+  }
+  verdict.next = fmt::format("./learn compare {} --gpu sets its time beside the reference's.", exercise.id);
+  const std::string sanitizer = find_tool("compute-sanitizer");
+  if (sanitizer.empty()) {
+    verdict.sentence = verdict.subject + " passes on the GPU: right values.";
+    verdict.notes.push_back("compute-sanitizer is not installed, so races and bad accesses were not looked for.");
+    return verdict;
+  }
+  std::vector<std::future<std::optional<Fault>>> tools;
+  for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"}) {
+    tools.push_back(std::async(std::launch::async, [&, tool] { return fault_by(sanitizer, tool, program.program); }));
+  }
+  for (auto& tool : tools) {
+    if (const std::optional<Fault> fault = tool.get()) verdict.faults.push_back(*fault);
+  }
+  if (verdict.faults.empty()) {
+    verdict.sentence =
+        verdict.subject + " passes on the GPU: right values, and no finding of compute-sanitizer's four tools.";
+  } else {
+    verdict.outcome = Outcome::failed;
+    verdict.sentence = verdict.subject + " has right values on the GPU, but compute-sanitizer has findings.";
+    verdict.next = fmt::format("./learn check {} runs the same on the CPU, where the executor sees more.", exercise.id);
+  }
+  return verdict;
+}
+
+GpuCosts gpu_costs(const Place& place, const Exercise& exercise, const std::string& subject) {
+  const Place gpu = gpu_place(place);
+  const std::string test = exercise.target + "_" + subject;
+  fs::path benchmark_source = place.root / exercise.file;
+  benchmark_source.replace_filename(benchmark_source.stem().string() + "_benchmark.cu");
+  const bool has_benchmark = fs::exists(benchmark_source);
+  std::vector<std::string> build{"cmake", "--build", gpu.build.string(), "--target", test};
+  if (has_benchmark) build.push_back(test + "_benchmark");
+  const Finished built = run(build);
+  if (built.exit_code != 0) throw std::runtime_error("nvcc did not build it:\n" + built.output);
+
+  GpuCosts costs;
+  // "Function _ZN8exercise…:" and below it " REG:32 STACK:0 SHARED:0 LOCAL:0 …"
+  static const std::regex usage(R"(.*REG:(\d+) STACK:(\d+).*)");
+  const std::string dump = find_tool("cuobjdump");
+  bool is_of_the_exercise = false;
+  if (!dump.empty()) {
+    for (const std::string& line :
+         lines_of(run({dump, "-res-usage", (gpu.build / "chapters" / test).string()}).output)) {
+      std::smatch found;
+      if (line.find("Function ") != std::string::npos) {
+        is_of_the_exercise = line.find("8exercise") != std::string::npos;
+      } else if (is_of_the_exercise && std::regex_match(line, found, usage)) {
+        costs.registers = std::max(costs.registers.value_or(0), std::stoi(found[1]));
+        costs.stack_bytes = std::max(costs.stack_bytes.value_or(0), std::stoi(found[2]));
+      }
+    }
+  }
+  if (!has_benchmark) return costs;
+  const fs::path out = gpu.build / (test + ".json");
+  const Finished measured = run({(gpu.build / "chapters" / (test + "_benchmark")).string(),
+                                 "--benchmark_filter=(count:[0-9]+|cols:4096)/cold_L2",
+                                 "--benchmark_out=" + out.string(), "--benchmark_out_format=json"});
+  if (measured.exit_code != 0) throw std::runtime_error("The benchmark failed:\n" + measured.output);
+  for (const auto& entry : nlohmann::json::parse(read_text(out)).at("benchmarks")) {
+    const double of_copy = entry.at("of_copy");
+    if (costs.of_copy && *costs.of_copy >= of_copy) continue;
+    costs.of_copy = of_copy;
+    costs.median_ms = entry.at("median_ms").get<double>();
+    costs.workload = entry.at("name");
+    costs.workload = costs.workload.substr(0, costs.workload.find("/iterations:"));
+  }
+  return costs;
+}
+
+}  // namespace learn

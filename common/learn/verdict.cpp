@@ -1,0 +1,305 @@
+#include <learn/verdict.h>
+
+#include <fmt/format.h>
+#include <learn/files.h>
+#include <learn/marks.h>
+#include <learn/text.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+
+namespace learn {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// What the executor and its faults call themselves at the beginning of a finding.
+const std::regex finding_title(R"(^(sync|memory|init|race|time|stack|crash): (.+)$)");
+const std::regex finding_place(R"(^ *at ([^ ]+):(\d+) in .*$)");
+
+bool is_error(const std::string& line) {
+  return line.find(": error: ") != std::string::npos || line.find(": fatal error: ") != std::string::npos;
+}
+
+/// The linker's line about a function that is declared and called, and that nothing defines.
+bool is_undefined(const std::string& line) { return line.find(": undefined reference to ") != std::string::npos; }
+
+/// "YOUR CODE: right on every row" -> "right on every row"
+std::string without_subject(const std::string& test) {
+  const std::size_t colon = test.find(": ");
+  return colon == std::string::npos ? test : test.substr(colon + 2);
+}
+
+/// The line of a file without its indentation; empty if there is none.
+std::string source_line(const std::string& root, const std::string& file, int line) {
+  const std::filesystem::path path = std::filesystem::path(root) / file;
+  std::error_code ignored;
+  if (line < 1 || !std::filesystem::is_regular_file(path, ignored)) return "";
+  const Lines lines = lines_of(read_text(path));
+  if (static_cast<std::size_t>(line) > lines.size()) return "";
+  const std::string& text = lines[static_cast<std::size_t>(line) - 1];
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin);
+}
+
+/// As they are: what a compiler or a kernel printed is laid out already.
+std::string indented(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (line.empty() ? "" : "  ") + line + "\n";
+  return text;
+}
+
+/// Sentences.
+std::string paragraphs(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (line.empty() ? "" : wrapped("  " + line, 2)) + "\n";
+  return text;
+}
+
+/// A finding's lines, with the code below each line that names a place.
+std::string quoted(const Fault& fault, const std::string& root) {
+  static const std::regex place(R"(\bat ([^ ]+):(\d+))");
+  std::string text;
+  for (const std::string& line : fault.text) {
+    text += wrapped("  " + line, 2) + "\n";
+    for (std::sregex_iterator found(line.begin(), line.end(), place), end; found != end; ++found) {
+      const std::string code = source_line(root, (*found)[1], std::stoi((*found)[2]));
+      if (!code.empty()) text += fmt::format("  {:>6} | {}\n", (*found)[2].str(), code);
+    }
+  }
+  return text;
+}
+
+/// printf is how many people look into a kernel.
+std::string what_it_printed(const std::string& subject, const Lines& printed) {
+  constexpr std::size_t shown = 40;
+  if (printed.empty()) return "";
+  const auto end = printed.begin() + static_cast<std::ptrdiff_t>(std::min(printed.size(), shown));
+  return subject + " printed:\n" + indented({printed.begin(), end}) +
+         (printed.size() > shown ? fmt::format("  … and {} more lines\n", printed.size() - shown) : "") + "\n";
+}
+
+}  // namespace
+
+const char* name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed: return "passed";
+    case Outcome::not_written: return "not_written";
+    case Outcome::failed: return "failed";
+    case Outcome::endless: return "endless";
+    case Outcome::crashed: return "crashed";
+    case Outcome::ended_early: return "ended_early";
+    case Outcome::not_compiled: return "not_compiled";
+    case Outcome::not_legal: return "not_legal";
+    case Outcome::could_not_build: return "could_not_build";
+  }
+  return "";
+}
+
+SplitText split(const Lines& lines) {
+  static const std::regex mistake(R"(^ *likely mistake: (.*) \((\w+)\); read (.*)$)");
+  static const std::regex more(R"(^and \d+ more findings?$)");
+  SplitText result;
+  bool in_finding = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::smatch found;
+    const bool has_place = i + 1 < lines.size() && std::regex_match(lines[i + 1], finding_place);
+    if (has_place && std::regex_match(lines[i], found, finding_title)) {
+      result.faults.push_back({found[1], found[2], "", 0, {lines[i]}});
+      in_finding = true;
+    } else if (in_finding && lines[i].starts_with("  ")) {
+      Fault& fault = result.faults.back();
+      fault.text.push_back(lines[i]);
+      if (fault.file.empty() && std::regex_match(lines[i], found, finding_place)) {
+        fault.file = found[1];
+        fault.line = std::stoi(found[2]);
+      }
+    } else if (std::regex_match(lines[i], found, mistake)) {
+      result.mistakes.push_back({found[2], found[1], found[3]});
+    } else if (lines[i].find("no known mistake fits") != std::string::npos) {
+      result.no_known_mistake = true;
+    } else if (!result.faults.empty() && std::regex_match(lines[i], more)) {
+      result.faults.back().text.push_back(lines[i]);
+    } else {
+      in_finding = false;
+      result.rest.push_back(lines[i]);
+    }
+  }
+  while (!result.rest.empty() && result.rest.back().empty()) result.rest.pop_back();
+  return result;
+}
+
+void read_report(Verdict& verdict, const std::string& report, const std::string& printed, int exit_code) {
+  bool reached_the_end = false, not_written = false;
+  for (const std::string& line : lines_of(report)) {
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (entry.is_discarded()) continue;  // cut off in the middle: the program was ended there
+    if (entry.contains("tests")) {
+      reached_the_end = true;
+      verdict.tests = entry.at("tests");
+      verdict.failed = entry.at("failed");
+      continue;
+    }
+    const std::string message = entry.at("message");
+    not_written = not_written || (verdict.failures.empty() && message.find("not written yet") != std::string::npos);
+    const SplitText parts = split(lines_of(message));
+    if (verdict.failures.empty()) {
+      verdict.faults = parts.faults;
+      verdict.mistakes = parts.mistakes;
+      verdict.no_known_mistake = parts.no_known_mistake;
+    }
+    verdict.failures.push_back({without_subject(entry.at("test")), entry.at("file"), entry.at("line"), parts.rest});
+  }
+  // What ends a program at once is told on its output.
+  SplitText said = split(lines_of(printed));
+  while (!said.rest.empty() && said.rest.front().empty()) said.rest.erase(said.rest.begin());
+  verdict.printed = said.rest;
+  verdict.faults.insert(verdict.faults.end(), said.faults.begin(), said.faults.end());
+
+  const auto count = fmt::format("{} of {} tests failed", verdict.failed, verdict.tests);
+  if (exit_code == 124 || exit_code == 137) {  // of ./learn's time limit, and of timeout's
+    verdict.outcome = Outcome::endless;
+    verdict.sentence = verdict.subject + " does not end: its test was stopped at the time limit.";
+  } else if (!said.faults.empty() || exit_code > 128) {
+    verdict.outcome = Outcome::crashed;
+    verdict.sentence = fmt::format("{} crashed its test: {}.", verdict.subject,
+                                   exit_code > 128 ? std::string(strsignal(exit_code - 128)) : said.faults[0].title);
+  } else if (!reached_the_end) {
+    verdict.outcome = Outcome::ended_early;
+    verdict.sentence = fmt::format("{} ended its test with exit code {} before the tests were over, so it does "
+                                   "not pass: does it call exit()?",
+                                   verdict.subject, exit_code);
+  } else if (exit_code == 0 && verdict.failed == 0 && verdict.tests > 0) {
+    verdict.outcome = Outcome::passed;
+  } else if (not_written) {
+    verdict.outcome = Outcome::not_written;
+    verdict.sentence = fmt::format("{} is not written yet: {}.", verdict.subject, count);
+  } else {
+    verdict.outcome = Outcome::failed;
+    verdict.sentence = fmt::format("{} does not pass yet: {}.", verdict.subject, count);
+  }
+}
+
+std::vector<Diagnostic> diagnostics_in(const Lines& lines) {
+  static const std::regex diagnostic(R"(^([^ :]+):(\d+):(\d+): (?:fatal )?(error|warning): (.*)$)");
+  static const std::regex undefined(R"(^(?:.*: )?([^ :]+):(\d+): (undefined reference to .*)$)");
+  std::vector<Diagnostic> result;
+  for (const std::string& line : lines) {
+    std::smatch found;
+    if (std::regex_match(line, found, diagnostic)) {
+      result.push_back({found[1], std::stoi(found[2]), std::stoi(found[3]), found[4], found[5]});
+    } else if (std::regex_match(line, found, undefined)) {
+      result.push_back({found[1], std::stoi(found[2]), 0, "error", found[3]});
+    }
+  }
+  return result;
+}
+
+Lines first_error(const Lines& lines, const std::string& file) {
+  static const std::regex diagnostic(R"(^[^ ]+:\d+:\d+: (fatal )?(error|warning).*)");
+  auto start = std::find_if(lines.begin(), lines.end(),
+                            [&](const std::string& line) { return line.starts_with(file) && is_error(line); });
+  if (start == lines.end()) {
+    start = std::find_if(lines.begin(), lines.end(), is_undefined);
+    if (start != lines.end()) return {*start};
+  }
+  if (start == lines.end()) start = std::find_if(lines.begin(), lines.end(), is_error);
+  if (start == lines.end()) return {lines.begin(), lines.end()};
+  const auto is_end = [](const std::string& line) {
+    return std::regex_match(line, diagnostic) || line.starts_with("ninja:");
+  };
+  auto end = std::find_if(start + 1, lines.end(), is_end);
+  return {start, std::min(end, start + 6)};
+}
+
+std::string heading(const Exercise& exercise, const std::string& subject) {
+  return fmt::format("Exercise {}: {}\n{}: {}\n\n", exercise.id, exercise.title, subject, exercise.file.string());
+}
+
+std::string text(const Verdict& verdict, const std::string& root, bool verbose) {
+  std::string text = what_it_printed(verdict.subject, verdict.printed) + wrapped(verdict.sentence) + "\n";
+
+  const Lines& build = verbose ? verdict.build_output : verdict.first_error;
+  if (!build.empty()) text += "\n" + indented(build);
+
+  const std::size_t shown = verbose ? verdict.failures.size() : std::min<std::size_t>(1, verdict.failures.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Failure& failure = verdict.failures[i];
+    text += "\n" + wrapped("Failed: " + failure.test, 2) + fmt::format("\n  at {}:{}\n", failure.file, failure.line);
+    text += paragraphs(failure.message);
+  }
+
+  if (verdict.mistakes.size() > 1) {
+    text += "\nTwo known mistakes give these values:\n";
+    for (const LikelyMistake& mistake : verdict.mistakes) {
+      text += wrapped(fmt::format("  {}.", mistake.sentence), 2) + "\n" +
+              wrapped(fmt::format("  Read {}.", mistake.section), 2) + "\n";
+    }
+  } else if (!verdict.mistakes.empty()) {
+    const LikelyMistake& mistake = verdict.mistakes.front();
+    text += "\n" + wrapped(fmt::format("Likely mistake: {}.", mistake.sentence), 2) + "\n" +
+            wrapped(fmt::format("  Read {}.", mistake.section), 2) + "\n";
+  } else if (verdict.no_known_mistake) {
+    text += "\nNo known mistake fits these values.\n";
+  }
+
+  if (!verdict.faults.empty()) text += "\nFindings:\n";
+  for (const Fault& fault : verdict.faults) text += quoted(fault, root);
+
+  text += "\n";
+  for (const std::string& note : verdict.notes) text += wrapped(note) + "\n";
+  return text + wrapped("Next: " + verdict.next, 2) + "\n";
+}
+
+nlohmann::ordered_json json(const Verdict& verdict, const std::string& root) {
+  nlohmann::ordered_json failures = nlohmann::ordered_json::array(), mistakes = failures, faults = failures,
+                         diagnostics = failures;
+  for (const Failure& failure : verdict.failures) {
+    failures.push_back({{"test", failure.test},
+                        {"file", failure.file},
+                        {"line", failure.line},
+                        {"message", fmt::format("{}", fmt::join(failure.message, "\n"))}});
+  }
+  for (const LikelyMistake& mistake : verdict.mistakes) {
+    mistakes.push_back({{"name", mistake.name}, {"sentence", mistake.sentence}, {"read", mistake.section}});
+  }
+  for (const Fault& fault : verdict.faults) {
+    faults.push_back({{"check", fault.check},
+                      {"title", fault.title},
+                      {"file", fault.file},
+                      {"line", fault.line},
+                      {"source", source_line(root, fault.file, fault.line)},
+                      {"text", fmt::format("{}", fmt::join(fault.text, "\n"))}});
+  }
+  for (const Diagnostic& diagnostic : verdict.diagnostics) {
+    diagnostics.push_back({{"file", diagnostic.file},
+                           {"line", diagnostic.line},
+                           {"column", diagnostic.column},
+                           {"severity", diagnostic.severity},
+                           {"message", diagnostic.message}});
+  }
+  return {{"exercise", verdict.exercise},
+          {"title", verdict.title},
+          {"subject", verdict.subject},
+          {"file", verdict.file},
+          {"verdict", name(verdict.outcome)},
+          {"passed", verdict.passed()},
+          {"sentence", verdict.sentence},
+          {"tests", verdict.tests},
+          {"tests_failed", verdict.failed},
+          {"failures", failures},
+          {"likely_mistakes", mistakes},
+          {"findings", faults},
+          {"diagnostics", diagnostics},
+          {"printed", fmt::format("{}", fmt::join(verdict.printed, "\n"))},
+          {"notes", verdict.notes},
+          {"build_seconds", verdict.build_seconds},
+          {"test_seconds", verdict.test_seconds},
+          {"next", verdict.next}};
+}
+
+}  // namespace learn
