@@ -62,6 +62,7 @@ else()
     -fsanitize=thread                     # a call before every load and store
     -fno-strict-aliasing                  # float4 through reinterpret_cast, uint4 read back as bf16
     -ffp-contract=off                     # an FMA only where the source says fmaf
+    -fstack-clash-protection              # a local array larger than the guard of a thread's stack is found, too
     -gdwarf-4                             # addr2line of binutils 2.40 takes a .cuh for its .cu in g++'s DWARF 5
     $<$<CONFIG:RelWithDebInfo>:-g1>       # which -gdwarf-4 has made -g2
     -include ${PROJECT_SOURCE_DIR}/common/simt/cuda.h   # what nvcc includes by itself

@@ -35,8 +35,10 @@ struct InExecutor {
 };
 
 constexpr unsigned max_threads = 1024;
-constexpr std::size_t stack_bytes = 256 << 10;       // reserved; a page costs memory only once it is used
-constexpr std::size_t guard_bytes = 4 << 10;         // below each stack: running over it stops the program
+// Below each stack: running over it ends the program (watch.h). Kernels are compiled to touch each page of a large
+// frame in turn (-fstack-clash-protection); the functions of the C library are not, and their frames are smaller than
+// this.
+constexpr std::size_t guard_bytes = 16 << 10;
 constexpr std::size_t max_static_shared = 48 << 10;  // so far an overrun of a __shared__ array may reach
 
 // Stacks of a whole number of pages would put the same variable of every lane into the same few cache sets.
@@ -132,12 +134,19 @@ void Block::run(std::uint64_t number) {
   }
   for (auto& observer : observers_) observer->begin_block(info_);
 
-  block_of_worker = this;
   shuffled_ = launch_->seed != 0;
   if (shuffled_) random_.seed(launch_->seed * 0x9e3779b97f4a7c15u + number);  // the same on every worker
   make_current(lanes_[0]);
   if (shuffled_) make_current(*next_lane());
+  block_of_worker = this;
   jump_fcontext(current_->context, &worker_context_);
+  block_of_worker = nullptr;
+}
+
+const Block* Block::of_worker() { return block_of_worker; }
+
+bool Block::beyond_stack(std::uintptr_t address) const {
+  return stacks_.contains(address) && (address - stacks_.begin) % (stack_bytes + guard_bytes) < guard_bytes;
 }
 
 // ---- Switching between threads

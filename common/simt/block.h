@@ -70,6 +70,11 @@ public:
   /// No more blocks of this launch.
   void end();
 
+  /// The block that this thread is running; null in host code and between two blocks. May be asked in a signal handler.
+  static const Block* of_worker();
+  /// Whether an access at this address runs over the end of a thread's stack.
+  bool beyond_stack(std::uintptr_t address) const;
+
   // What the running thread calls.
   void access(std::uintptr_t address, unsigned bytes, bool write, bool atomic, std::uintptr_t pc);
   void enter_function(std::uintptr_t caller);
@@ -129,6 +134,9 @@ private:
   Range dynamic_;  // the most dynamic shared memory that a block can have
   std::uintptr_t image_begin_ = 0;
 };
+
+/// What a thread of a kernel may fill with local variables and calls.
+inline constexpr std::size_t stack_bytes = 256 << 10;  // reserved; a page costs memory only once it is used
 
 /// The block whose thread is running on this worker; null in host code, and null in the executor's own code while a
 /// thread waits in it. (The linker may give the executor the hooked copy of an inline function of the standard library:

@@ -5,11 +5,14 @@
 #include <simt/profile.h>
 #include <simt/runtime_api.h>
 #include <simt/symbols.h>
+#include <simt/watch.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -34,9 +37,13 @@ std::uint64_t seed_from_environment() {
 }
 std::uint64_t seed_in_force = seed_from_environment();
 
-std::uint32_t launches_so_far = 0;  // launches run one at a time
+// Launches run one at a time.
+std::atomic<std::uint32_t> launches_started = 0;
+std::atomic<bool> launch_is_running = false;
 
 }  // namespace
+
+LaunchesSoFar launches_so_far() { return {launches_started, launch_is_running}; }
 
 void set_checks(Checks checks) { checks_in_force = checks; }
 Checks checks() { return checks_in_force; }
@@ -54,7 +61,7 @@ Launch::Launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared
       counting(counting),
       checks(simt::checks()),
       seed(simt::seed()),
-      number(++launches_so_far),
+      number(++launches_started),
       next_(first_block),
       end_(end_block) {
   counts_.kernel = kernel_name(call.function);
@@ -133,8 +140,6 @@ namespace {
 
 class Workers {
 public:
-  ~Workers() { stop(); }
-
   unsigned count() {
     const std::scoped_lock lock(mutex_);
     return wanted_;
@@ -147,20 +152,28 @@ public:
   }
 
   void run(Launch& launch) {
+    LaunchWatch watch(launch);
     std::unique_lock lock(mutex_);
     while (threads_.size() < wanted_) threads_.emplace_back([this] { work(); });
     launch_ = &launch;
+    watch_ = &watch;
     busy_ = static_cast<unsigned>(threads_.size());
     ++generation_;
     error_ = nullptr;
     wake_.notify_all();
-    done_.wait(lock, [this] { return busy_ == 0; });
-    launch_ = nullptr;
+    lock.unlock();
+    watch.wait();
     if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+  void for_each(const std::function<void(pthread_t)>& visit) {
+    const std::scoped_lock lock(mutex_);
+    for (std::thread& thread : threads_) visit(thread.native_handle());
   }
 
 private:
   void work() {
+    const SignalStack signal_stack;
     std::unique_ptr<Block> block;
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
@@ -186,7 +199,7 @@ private:
       }
       lock.lock();
       if (error != nullptr) error_ = error;
-      if (--busy_ == 0) done_.notify_one();
+      if (--busy_ == 0) watch_->done();
     }
   }
 
@@ -202,18 +215,20 @@ private:
   }
 
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
+  std::condition_variable wake_;
   std::vector<std::thread> threads_;
   unsigned wanted_ = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
   Launch* launch_ = nullptr;
+  LaunchWatch* watch_ = nullptr;
   std::uint64_t generation_ = 0;
   unsigned busy_ = 0;
   bool stopping_ = false;
   std::exception_ptr error_;
 };
 
+// Never destroyed: a thread of a kernel that calls exit() would wait here for itself.
 Workers& pool() {
-  static Workers workers;
+  static Workers& workers = *new Workers;
   return workers;
 }
 
@@ -241,6 +256,7 @@ bool valid(dim3 grid, dim3 block, std::size_t shared_bytes, std::size_t most_sha
 
 void set_workers(unsigned count) { pool().set_count(count); }
 unsigned workers() { return pool().count(); }
+void for_each_worker(const std::function<void(pthread_t)>& visit) { pool().for_each(visit); }
 
 LaunchWindow::LaunchWindow(std::uint64_t first, std::uint64_t count)
     : outer_first_(std::exchange(window_first, first)), outer_count_(std::exchange(window_count, count)) {}
@@ -261,7 +277,9 @@ void launch(const KernelCall& call, dim3 grid, dim3 block, std::size_t shared_by
   const std::scoped_lock lock(one_at_a_time);
   Launch launch(call, grid, block, shared_bytes, first, first + std::min(window_count, blocks - first),
                 counting() || profiling());
+  launch_is_running = true;
   pool().run(launch);
+  launch_is_running = false;
   finish_races();
   if (launch.counting) {
     finish_counts(launch.counts());

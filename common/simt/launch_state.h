@@ -52,6 +52,8 @@ public:
   /// All findings, with kernel, file and line filled in.
   std::vector<Finding> findings();
 
+  const std::string& kernel() const { return counts_.kernel; }
+
   void add(const LaunchCounts& counts);
   LaunchCounts& counts() { return counts_; }
 
@@ -69,5 +71,12 @@ private:
   std::map<std::tuple<std::string, std::string, int, std::uintptr_t, std::string>, Reported> reported_;
   LaunchCounts counts_;
 };
+
+/// The launches that this program has started, and whether the last of them still runs.
+struct LaunchesSoFar {
+  std::uint32_t started;
+  bool running;
+};
+LaunchesSoFar launches_so_far();
 
 }  // namespace simt

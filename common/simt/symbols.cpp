@@ -157,26 +157,55 @@ std::string short_path(const std::string& name) {
 
 namespace {
 
-// What addr2line says of an address: of inlined calls the innermost that a reader would look for.
-Where look_up(std::uintptr_t address) {
-  char command[4400];
-  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program().path.c_str(),
-                static_cast<std::size_t>(address - program().load_address));
-  Where where{"?", 0};
-  FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return where;
-  char line[4400];
-  bool found = false;
-  while (std::fgets(line, sizeof line, pipe) != nullptr) {  // innermost call first
-    const std::string text = line;
-    const std::size_t colon = text.rfind(':');
-    if (found || colon == std::string::npos || text[0] == '?') continue;
-    where = {short_path(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
-    const auto in = [&](const char* folder) { return where.file.rfind(folder, 0) == 0; };
-    found = !in("/usr/") && (!in("common/simt/") || in("common/simt/tests/") || in("common/simt/counters/"));
+// Where a reader would look for a fault: not in the executor, nor in what others have written.
+bool is_course_code(const std::string& file) {
+  const auto in = [&](const char* folder) { return file.starts_with(folder); };
+  return !in("/usr/") && file.find("/_deps/") == std::string::npos &&
+         (!in("common/simt/") || in("common/simt/tests/") || in("common/simt/counters/"));
+}
+
+// What addr2line says of each address: its place and, if it was inlined, those of the calls, innermost first.
+std::vector<std::vector<Call>> addr2line(const std::vector<std::uintptr_t>& addresses) {
+  std::vector<std::vector<Call>> calls;
+  std::string command = "addr2line -a -f -i -C -e '" + program().path + "'";
+  for (const std::uintptr_t address : addresses) {
+    char text[32];
+    std::snprintf(text, sizeof text, " 0x%zx", static_cast<std::size_t>(address - program().load_address));
+    command += text;
   }
-  pclose(pipe);
-  return where;
+  if (FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r")) {
+    char buffer[4400];
+    const auto read_line = [&] {
+      const bool read = std::fgets(buffer, sizeof buffer, pipe) != nullptr;
+      if (read) buffer[std::strcspn(buffer, "\n")] = '\0';
+      return read;
+    };
+    // Each address on a line of its own, then for each call a line with the function and one with its place.
+    while (read_line()) {
+      if (std::strncmp(buffer, "0x", 2) == 0) {
+        calls.emplace_back();
+        continue;
+      }
+      const std::string function = buffer;
+      if (!read_line() || calls.empty()) break;
+      const std::string place = buffer;
+      const std::size_t colon = place.rfind(':');
+      if (colon == std::string::npos || place[0] == '?') continue;
+      calls.back().push_back(
+          {without_signature(function), {short_path(place.substr(0, colon)), std::atoi(place.c_str() + colon + 1)}});
+    }
+    pclose(pipe);
+  }
+  calls.resize(addresses.size());
+  return calls;
+}
+
+// Of inlined calls the innermost that a reader would look for.
+Where look_up(std::uintptr_t address) {
+  const std::vector<Call> calls = addr2line({address}).front();
+  for (const Call& call : calls)
+    if (is_course_code(call.where.file)) return call.where;
+  return calls.empty() ? Where{"?", 0} : calls.back().where;
 }
 
 }  // namespace
@@ -195,6 +224,13 @@ Where where_is(std::uintptr_t pc) {
   }
   known[pc] = where;
   return where;
+}
+
+std::vector<std::vector<Call>> calls_at(const std::vector<std::uintptr_t>& instructions) {
+  std::vector<std::vector<Call>> calls = addr2line(instructions);
+  for (std::vector<Call>& of_one : calls)
+    std::erase_if(of_one, [](const Call& call) { return call.where.line == 0 || !is_course_code(call.where.file); });
+  return calls;
 }
 
 }  // namespace simt

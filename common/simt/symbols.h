@@ -19,6 +19,16 @@ struct Where {
 /// common/simt.
 Where where_is(std::uintptr_t pc);
 
+/// A place in the source and the function that it stands in.
+struct Call {
+  std::string function;  // "exercise::layer_norm_kernel"
+  Where where;
+};
+/// For each address of an instruction, not a return address: the place of the instruction itself and, if it was
+/// inlined, of the calls that brought it there, innermost first. Those in common/simt and in the headers of other
+/// projects are left out.
+std::vector<std::vector<Call>> calls_at(const std::vector<std::uintptr_t>& instructions);
+
 /// A file name as compiled, made relative to the source folder.
 std::string short_path(const std::string& name);
 

@@ -3,12 +3,30 @@
 #include <doctest/doctest.h>
 #include <testing/report.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #ifdef LNH_CUDA
 #include <host/backend.h>
 
-#include <cstdio>
 #include <string_view>
 #endif
+
+namespace {
+
+constexpr int exit_ended = 70;  // as of a kernel that ends the program: simt/watch.h
+
+bool tests_are_over = false;
+
+// exit(0) in the code under test must not pass for a success.
+void on_exit_of_program() {
+  if (tests_are_over) return;
+  std::puts("The program was ended by exit() before its tests were over: does the code call exit()?");
+  std::fflush(stdout);
+  std::_Exit(exit_ended);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
@@ -22,5 +40,9 @@ int main(int argc, char** argv) {
   }
 #endif
   testing::register_report();
-  return context.run();
+  std::atexit(on_exit_of_program);
+  std::at_quick_exit(on_exit_of_program);
+  const int result = context.run();
+  tests_are_over = true;
+  return result;
 }
