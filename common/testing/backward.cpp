@@ -1,6 +1,7 @@
 #include <testing/backward.h>
 
 #include <host/device_buffer.h>
+#include <testing/diagnosis.h>
 #include <testing/input.h>
 #include <testing/pairwise_sum.h>
 #include <testing/random.h>
@@ -276,12 +277,17 @@ std::string BackwardVerdict::text() const {
   for (const Comparison* comparison : {&dx, &dgamma, &dbeta}) {
     if (!comparison->passed()) text += "\n" + comparison->text();
   }
-  if (passed()) text += "; the largest error/bound is " + std::to_string(ratio());
+  if (passed())
+    text += "; the largest error/bound is " + std::to_string(ratio());
+  else
+    text += "\n" + testing::text(mistakes);
   return text;
 }
 
-BackwardVerdict judge_backward(const BackwardResult& result, const BackwardCase& input, BackwardSummation summation,
-                               BackwardRunOptions options) {
+namespace {
+
+BackwardVerdict compared(const BackwardResult& result, const BackwardCase& input, BackwardSummation summation,
+                         BackwardRunOptions options) {
   BackwardReference reference = norm_backward_reference(input);
   BackwardTolerance tolerance = norm_backward_tolerance(input, summation);
   if (options.accumulate) {  // one addition more, and its rounding
@@ -304,13 +310,43 @@ BackwardVerdict judge_backward(const BackwardResult& result, const BackwardCase&
   if (!result.dgamma.empty())
     verdict.dgamma = compare("dgamma", result.dgamma, reference.dgamma, tolerance.dgamma, cols);
   if (!result.dbeta.empty()) verdict.dbeta = compare("dbeta", result.dbeta, reference.dbeta, tolerance.dbeta, cols);
+
+  const std::string file = "common/testing/backward.h";
+  const double l = longest_chain(summation.column);
+  if (!verdict.dx.passed()) {
+    const bool centred = input.norm == Norm::layer_norm;
+    const double rstd = input.rstd[static_cast<std::size_t>(verdict.dx.worst / cols)];
+    verdict.dx.reason = reason_of(
+        verdict.dx.tolerance, std::string("u·rstd·(4|g| + ") + (centred ? "(D + 5)·A₁ + " : "") + "(D + 10)·A₂·|x̂|)",
+        {{"D", longest_chain(summation.row)}, {"rstd", rstd}}, file);
+  }
+  if (!verdict.dgamma.passed()) {
+    verdict.dgamma.reason = reason_of(verdict.dgamma.tolerance, "u·(L + 2)·Σ|dy·x̂|", {{"L", l}}, file);
+  }
+  if (!verdict.dbeta.passed()) {
+    verdict.dbeta.reason = reason_of(verdict.dbeta.tolerance, "u·L·Σ|dy|", {{"L", l}}, file);
+  }
   return verdict;
+}
+
+BackwardVerdict diagnosed(const BackwardResult& result, const BackwardCase& input, BackwardSummation summation,
+                          BackwardRunOptions options, const RunBackward& again) {
+  BackwardVerdict verdict = compared(result, input, summation, options);
+  if (!verdict.passed()) verdict.mistakes = likely_mistakes(result, input, summation, options, again);
+  return verdict;
+}
+
+}  // namespace
+
+BackwardVerdict judge_backward(const BackwardResult& result, const BackwardCase& input, BackwardSummation summation,
+                               BackwardRunOptions options) {
+  return diagnosed(result, input, summation, options, nullptr);
 }
 
 BackwardVerdict judge_backward(NormBackwardLauncher launcher, const BackwardCase& input, BackwardSummationOf summation,
                                BackwardRunOptions options) {
-  return judge_backward(run_backward(launcher, input, options), input,
-                        summation(input.forward.rows, input.forward.cols), options);
+  const auto run_on = [&](const BackwardCase& other) { return run_backward(launcher, other, options); };
+  return diagnosed(run_on(input), input, summation(input.forward.rows, input.forward.cols), options, run_on);
 }
 
 }  // namespace testing

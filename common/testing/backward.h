@@ -111,16 +111,17 @@ BackwardResult run_backward(NormBackwardLauncher launcher, const BackwardCase& i
 struct BackwardVerdict {
   std::string name;  // of the case
   Comparison dx, dgamma, dbeta;
-  double digits = 0;  // correct_digits() of dx
+  double digits = 0;        // correct_digits() of dx
+  LikelyMistakes mistakes;  // where it failed
   bool passed() const { return dx.passed() && dgamma.passed() && dbeta.passed(); }
   double ratio() const;      // largest error/bound of the three
-  std::string text() const;  // case name, then each comparison that failed
+  std::string text() const;  // case name, then each comparison that failed, and what mistake it looks like
 };
 
 /// Judges what was asked for. With options.accumulate the expected sums stand on options.before.
 BackwardVerdict judge_backward(const BackwardResult& result, const BackwardCase& input, BackwardSummation summation,
                                BackwardRunOptions options = {});
-/// Runs the launcher and judges what it gave.
+/// Runs the launcher and judges what it gave. A launcher that fails is run again, on a probe: see diagnosis.h.
 BackwardVerdict judge_backward(NormBackwardLauncher launcher, const BackwardCase& input, BackwardSummationOf summation,
                                BackwardRunOptions options = {});
 

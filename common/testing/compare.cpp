@@ -93,8 +93,24 @@ std::string Comparison::text() const {
   if (std::isfinite(got) && std::isfinite(expected)) {
     text += ", off by " + number(std::abs(got - expected)) + " where " + number(tolerance) +
             " is allowed (error/bound " + number(ratio) + ")";
+    if (!reason.empty()) text += "\n  bound: " + reason;
   }
   return text;
+}
+
+std::string reason_of(double bound, const std::string& formula,
+                      const std::vector<std::pair<std::string, double>>& numbers, const std::string& file) {
+  const auto short_number = [](double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    return std::string(text);
+  };
+  std::string text = short_number(bound) + " = " + formula + ", with ";
+  for (const auto& [letter, value] : numbers) {
+    if (letter != numbers.front().first) text += ", ";
+    text += letter + " = " + short_number(value);
+  }
+  return text + "; " + file;
 }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {

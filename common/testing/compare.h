@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace testing {
 
@@ -19,6 +21,7 @@ struct Comparison {
   std::int64_t worst = -1;                      // index of the largest error/tolerance
   double expected = 0, got = 0, tolerance = 0;  // at the worst element
   double ratio = 0;                             // largest error/tolerance; infinity if NaN was met
+  std::string reason;                           // how the tolerance at the worst element comes about; may be empty
 
   bool passed() const { return bad == 0; }
   /// Some lines for a person: number of bad elements, first bad row, worst element with expected, got, bound.
@@ -29,6 +32,14 @@ struct Comparison {
 /// must be NaN; where it is infinite, got must be the same infinity. Throws std::invalid_argument if the sizes differ.
 Comparison compare(std::string what, std::span<const float> got, std::span<const double> expected,
                    std::span<const double> tolerance, std::int64_t cols);
+
+/// "2.1e-06 = u·L·Σ|dy|, with L = 9; common/testing/backward.h": a bound, its formula with the numbers of its row, and
+/// the file that explains it.
+std::string reason_of(double bound, const std::string& formula,
+                      const std::vector<std::pair<std::string, double>>& numbers, const std::string& file);
+
+/// Names of mistakes in diagnosis.h that a wrong result looks like: one or two; empty where no known mistake fits.
+using LikelyMistakes = std::vector<std::string>;
 
 /// Whether both hold the same floats, bit for bit: NaN equals the same NaN, and −0 is not 0.
 bool same_bits(std::span<const float> a, std::span<const float> b);

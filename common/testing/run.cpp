@@ -1,9 +1,12 @@
 #include <testing/run.h>
 
 #include <host/device_buffer.h>
+#include <testing/diagnosis.h>
 #include <testing/input.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -58,11 +61,18 @@ std::string NormVerdict::text() const {
   for (const Comparison* comparison : {&y, &mean, &rstd}) {
     if (!comparison->passed()) text += "\n" + comparison->text();
   }
-  if (passed()) text += "; the largest error/bound is " + std::to_string(ratio());
+  if (passed())
+    text += "; the largest error/bound is " + std::to_string(ratio());
+  else
+    text += "\n" + testing::text(mistakes);
   return text;
 }
 
-NormVerdict judge(const NormResult& result, const NormCase& input, Summation summation, Norm norm) {
+namespace {
+
+NormVerdict compared(const NormResult& result, const NormCase& input, Summation summation, Norm norm) {
+  const std::string file = "common/testing/tolerance.h";
+  const double d = longest_chain(summation);
   NormVerdict verdict;
   verdict.name = input.name;
   const auto judge_y_and_rstd = [&](const auto& reference, const auto& tolerance) {
@@ -70,9 +80,20 @@ NormVerdict judge(const NormResult& result, const NormCase& input, Summation sum
     verdict.digits = correct_digits(result.y, reference.y, input.cols);
     if (!result.rstd.empty()) verdict.rstd = compare("rstd", result.rstd, reference.rstd, tolerance.rstd, 1);
   };
+  const auto row_of_worst = [&](const Comparison& comparison) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(comparison.worst, 0) / comparison.cols);
+  };
   if (norm == Norm::rms_norm) {
     const RmsNormReference reference = rms_norm_reference(input.x, input.gamma, input.rows, input.cols, input.eps);
     judge_y_and_rstd(reference, rms_norm_tolerance(input, reference, summation));
+    const auto explain = [&](Comparison& comparison, const std::string& formula) {
+      if (comparison.passed()) return;
+      const double squares = reference.mean_square[row_of_worst(comparison)];
+      comparison.reason =
+          reason_of(comparison.tolerance, formula, {{"D", d}, {"w", squares / (squares + input.eps)}}, file);
+    };
+    explain(verdict.y, "|γ·x̂|·(½·D·u·w + 6u)");
+    explain(verdict.rstd, "rstd·(½·D·u·w + 4u)");
     return verdict;
   }
   const LayerNormReference reference =
@@ -80,11 +101,39 @@ NormVerdict judge(const NormResult& result, const NormCase& input, Summation sum
   const LayerNormTolerance tolerance = layer_norm_tolerance(input, reference, summation);
   judge_y_and_rstd(reference, tolerance);
   if (!result.mean.empty()) verdict.mean = compare("mean", result.mean, reference.mean, tolerance.mean, 1);
+  if (!verdict.y.passed()) {
+    verdict.y.reason =
+        reason_of(verdict.y.tolerance, "|γ|·D'·κ·u·(1 + |x̂|/2) + …",
+                  {{"D'", roundings_of_normalised(summation)}, {"κ", tolerance.kappa[row_of_worst(verdict.y)]}}, file);
+  }
+  if (!verdict.mean.passed()) {
+    verdict.mean.reason = reason_of(verdict.mean.tolerance, "(D + 1)·u·Σ|x|/n", {{"D", d}}, file);
+  }
+  if (!verdict.rstd.passed()) {
+    const std::size_t row = row_of_worst(verdict.rstd);
+    const double mean = reference.mean[row], variance = reference.variance[row];
+    verdict.rstd.reason = reason_of(verdict.rstd.tolerance, "rstd·(½·v·variance/(variance + eps) + 4u)",
+                                    {{"D", d}, {"κ₀", std::sqrt(1 + mean * mean / variance)}}, file);
+  }
   return verdict;
 }
 
+NormVerdict diagnosed(const NormResult& result, const NormCase& input, Summation summation, Norm norm,
+                      const RunNorm& again) {
+  NormVerdict verdict = compared(result, input, summation, norm);
+  if (!verdict.passed()) verdict.mistakes = likely_mistakes(result, input, summation, norm, again);
+  return verdict;
+}
+
+}  // namespace
+
+NormVerdict judge(const NormResult& result, const NormCase& input, Summation summation, Norm norm) {
+  return diagnosed(result, input, summation, norm, nullptr);
+}
+
 NormVerdict judge(NormLauncher launcher, const NormCase& input, Summation summation, RunOptions options) {
-  return judge(run(launcher, input, options), input, summation, launcher.norm());
+  const auto run_on = [&](const NormCase& other) { return run(launcher, other, options); };
+  return diagnosed(run_on(input), input, summation, launcher.norm(), run_on);
 }
 
 }  // namespace testing

@@ -38,16 +38,17 @@ NormResult run(NormLauncher launcher, const NormCase& input, RunOptions options 
 struct NormVerdict {
   std::string name;  // of the case
   Comparison y, mean, rstd;
-  double digits = 0;  // correct_digits() of y
+  double digits = 0;        // correct_digits() of y
+  LikelyMistakes mistakes;  // where it failed
   bool passed() const { return y.passed() && mean.passed() && rstd.passed(); }
   double ratio() const;      // largest error/bound of the three
-  std::string text() const;  // case name, then each comparison that failed
+  std::string text() const;  // case name, then each comparison that failed, and what mistake it looks like
 };
 
 /// Judges a result against the double-precision reference. Throws std::invalid_argument if the case has a row that says
 /// nothing about a kernel that sums in this way: judgeable() takes such rows out.
 NormVerdict judge(const NormResult& result, const NormCase& input, Summation summation, Norm norm = Norm::layer_norm);
-/// Runs the launcher and judges what it gave.
+/// Runs the launcher and judges what it gave. A launcher that fails is run again, on a probe: see diagnosis.h.
 NormVerdict judge(NormLauncher launcher, const NormCase& input, Summation summation, RunOptions options = {});
 
 }  // namespace testing

@@ -11,10 +11,7 @@ namespace {
 
 constexpr double u = 0x1p-24;
 
-double bound_at_the_mean(double kappa, Summation summation) {
-  const double d = static_cast<double>(std::max<std::int64_t>(4, summation.serial)) + 8;
-  return d * kappa * u;
-}
+double bound_at_the_mean(double kappa, Summation summation) { return roundings_of_normalised(summation) * kappa * u; }
 
 /// κ = max(1, |mean|/√(variance + eps)). Not finite where the reference is not: std::max gives its first argument if
 /// that is NaN.
@@ -46,6 +43,10 @@ bool says_nothing(double kappa, Summation summation) {
 double longest_chain(Summation summation) {
   const int tree_levels = std::bit_width(static_cast<std::uint64_t>(summation.threads) - 1);  // ⌈log₂T⌉
   return static_cast<double>(summation.serial) + tree_levels;
+}
+
+double roundings_of_normalised(Summation summation) {
+  return static_cast<double>(std::max<std::int64_t>(4, summation.serial)) + 8;
 }
 
 Summation thread_per_row(std::int64_t cols) { return {cols, 1}; }

@@ -18,6 +18,8 @@ struct Summation {
 
 /// D = m + ⌈log₂T⌉: the roundings on the longest way into a sum.
 double longest_chain(Summation summation);
+/// D' = max(4, m) + 8.
+double roundings_of_normalised(Summation summation);
 
 /// A kernel's summation for rows of cols columns.
 using SummationOf = Summation (*)(std::int64_t cols);
