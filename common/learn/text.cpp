@@ -15,8 +15,16 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool continues = (byte & 0xc0) == 0x80;
+    // U+0300 to U+036F, as in x̂: CC 80 to CD AF.
+    const bool combines =
+        byte == 0xcc || (byte == 0xcd && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xb0);
+    columns += continues || combines ? 0 : 1;
+  }
+  return columns;
 }
 
 std::string wrapped(const std::string& line, std::size_t hanging, std::size_t columns) {

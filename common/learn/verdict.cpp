@@ -18,7 +18,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 /// What the executor and its faults call themselves at the beginning of a finding.
-const std::regex finding_title(R"(^(sync|memory|init|race|time|stack|crash): (.+)$)");
+const std::regex finding_title(R"(^(sync|memory|init|race|time|stack|crash|exit): (.+)$)");
 const std::regex finding_place(R"(^ *at ([^ ]+):(\d+) in .*$)");
 
 bool is_error(const std::string& line) {
@@ -164,6 +164,9 @@ void read_report(Verdict& verdict, const std::string& report, const std::string&
   if (exit_code == 124 || exit_code == 137) {  // of ./learn's time limit, and of timeout's
     verdict.outcome = Outcome::endless;
     verdict.sentence = verdict.subject + " does not end: its test was stopped at the time limit.";
+  } else if (!said.faults.empty() && said.faults.front().check == "exit") {
+    verdict.outcome = Outcome::ended_early;
+    verdict.sentence = verdict.subject + " ended its test before the tests were over, so it does not pass.";
   } else if (!said.faults.empty() || exit_code > 128) {
     verdict.outcome = Outcome::crashed;
     verdict.sentence = fmt::format("{} crashed its test: {}.", verdict.subject,

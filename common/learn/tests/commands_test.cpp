@@ -6,7 +6,6 @@
 #include <learn/commands.h>
 #include <learn/contract.h>
 #include <learn/course.h>
-#include <learn/exercise_program.h>
 #include <learn/files.h>
 #include <learn/junit.h>
 #include <learn/process.h>
@@ -206,20 +205,6 @@ TEST_CASE("a child process: its output line by line, its exit code, a program th
   CHECK(lines == std::vector<std::string>{"a", "b", "c"});
   CHECK(learn::run({"/bin/sh", "-c", "kill -SEGV $$"}).exit_code == 128 + 11);
   CHECK(learn::run({"no_such_program"}).exit_code == 127);
-}
-
-TEST_CASE("of a failed build the reader sees the first error that is theirs") {
-  const std::string file = "exercises/01_three_pass/1_passes.cuh";
-  const std::vector<std::string> compiler{"FAILED: a.o", "common/a.h:1:2: error: elsewhere",
-                                          "  note",      file + ":3:4: error: here",
-                                          "    3 | x",   "ninja: build stopped"};
-  CHECK(learn::first_error(compiler, file) == std::vector<std::string>{compiler[3], compiler[4]});
-  const std::vector<std::string> linker{
-      "FAILED: chapters/03_3_exercise",
-      "/usr/bin/ld: test.cu.o: in function `kernel':", file + ":9: undefined reference to `__expf'",
-      "collect2: error: ld returned 1 exit status"};
-  CHECK(learn::first_error(linker, file) == std::vector<std::string>{linker[2]});
-  CHECK(learn::first_error({"no such target"}, file) == std::vector<std::string>{"no such target"});
 }
 
 namespace {
