@@ -1,11 +1,13 @@
-// mutants [--limit SECONDS] [--page | --check-page] [--course FOLDER] [EXERCISE…]
+// mutants [--limit SECONDS] [--json | --page | --check-page] [--file LIST.json] [--course FOLDER] [EXERCISE…]
 //
-// Puts each known-wrong variant of exercises/*/mutants.json in the place of its solution, builds the exercise's test
-// again and runs it: it must fail. With names, such as 01.2 or 01, only theirs. Neither the sources nor the build
+// Puts each known-wrong variant of exercises/*/mutants.json, or of the list that --file names, in the place of its
+// solution, builds the exercise's test again and runs it: it must fail, and where the variant has an oracle it should
+// say which mistake it looks like. With names, such as 01.2 or 01, only theirs. Neither the sources nor the build
 // folder are changed, but that --page writes docs/mutants.md; --check-page expects it to be up to date.
 //
-// Prints a line for each mutant, and last how many were rejected. Exit code: 0 all rejected, 1 not all or a stale page,
-// 2 nothing could be judged.
+// Prints the matrix, mutant × diagnosis × what kills it, and last how many were killed and diagnosed; with --json the
+// same as JSON and nothing else. Exit code: 0 all killed, no diagnosis wrong, nine in ten of those with an oracle
+// diagnosed; 1 not so, or a stale page; 2 nothing could be judged.
 #include "mutants.h"
 
 #include <fmt/format.h>
@@ -28,12 +30,7 @@ const fs::path source_folder = LNH_SOURCE_DIR;
 const fs::path build_folder = LNH_BINARY_DIR;
 const fs::path page_file = source_folder / "docs/mutants.md";
 
-bool all_rejected(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts) {
-  return std::none_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.rejected_by.empty(); }) &&
-         mutants.size() == verdicts.size();
-}
-
-std::vector<Verdict> judge_all(const std::vector<Mutant>& mutants, int limit_seconds) {
+std::vector<Verdict> judge_all(const std::vector<Mutant>& mutants, int limit_seconds, bool prints) {
   std::vector<rebuild::Test> tests = rebuild::tests_of(build_folder, {"solution"});
   std::erase_if(tests, [&](const rebuild::Test& test) {
     return std::none_of(mutants.begin(), mutants.end(), [&](auto& mutant) { return test.compiles(mutant.solution); });
@@ -45,49 +42,46 @@ std::vector<Verdict> judge_all(const std::vector<Mutant>& mutants, int limit_sec
   auto results = rebuild::on_all_cores(
       mutants.size(), [&](std::size_t i) { return judge(tests, build_folder, mutants[i], limit_seconds); });
   std::vector<Verdict> verdicts;
-  std::size_t rejected = 0;
   for (std::size_t i = 0; i < mutants.size(); ++i) {
     verdicts.push_back(results[i].get());
-    const Verdict& verdict = verdicts.back();
-    const std::string name = mutants[i].exercise + " " + mutants[i].name;
-    if (verdict.rejected_by.empty()) {
-      fmt::print("{:<40} survived\n  {}\n", name, verdict.sentence);
-    } else {
-      fmt::print("{:<40} rejected by {}\n", name, verdict.rejected_by);
-      ++rejected;
-    }
+    if (!prints) continue;
+    fmt::print("{}", matrix_entry(mutants[i], verdicts.back()));
     std::fflush(stdout);
   }
-  fmt::print("{} of {} mutants rejected\n", rejected, mutants.size());
   return verdicts;
 }
 
 }  // namespace
 
 int main(int count, char** words) try {
-  CLI::App app("Whether the exercises' tests reject each known-wrong variant of their solutions.");
+  CLI::App app("Whether the exercises' tests kill each known-wrong variant of their solutions, and name its mistake.");
   std::vector<std::string> names;
   int limit_seconds = 60;
-  bool write_page = false, check_page = false;
-  std::string course = source_folder;
+  bool write_page = false, check_page = false, as_json = false;
+  std::string course = source_folder, list;
   app.add_option("EXERCISE", names, "only these exercises or chapters, as 01.2 or 01");
   app.add_option("--limit", limit_seconds, "seconds after which a test counts as one that hangs")
       ->check(CLI::PositiveNumber);
   CLI::Option* const page_option = app.add_flag("--page", write_page, "write docs/mutants.md");
   app.add_flag("--check-page", check_page, "expect docs/mutants.md to be up to date")->excludes(page_option);
+  app.add_flag("--json", as_json, "print the verdicts as JSON")->excludes(page_option);
+  app.add_option("--file", list, "a list of mutants from elsewhere, in place of exercises/*/mutants.json")
+      ->check(CLI::ExistingFile);
   app.add_option("--course", course, "the folder that holds exercises and solutions")->check(CLI::ExistingDirectory);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if ((write_page || check_page) && !names.empty()) {
+  if ((write_page || check_page) && !(names.empty() && list.empty())) {
     fmt::print(stderr, "docs/mutants.md holds the mutants of all exercises; write --page without naming any.\n");
     return 2;
   }
-  const std::vector<Mutant> mutants = mutants_of(fs::canonical(course), names);
-  const std::vector<Verdict> verdicts = judge_all(mutants, limit_seconds);
-  if (!all_rejected(mutants, verdicts)) return 1;
+  const fs::path folder = fs::canonical(course);
+  const std::vector<Mutant> mutants = list.empty() ? mutants_of(folder, names) : mutants_in_file(list, folder, names);
+  const std::vector<Verdict> verdicts = judge_all(mutants, limit_seconds, !as_json);
+  fmt::print("{}", as_json ? json(mutants, verdicts) : summary(mutants, verdicts));
+  if (!all_is_well(mutants, verdicts)) return 1;
   const std::string text = page(mutants, verdicts);
   if (write_page) learn::write_text(page_file, text);
   if (check_page && (!fs::exists(page_file) || learn::read_text(page_file) != text)) {
