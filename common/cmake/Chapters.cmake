@@ -58,6 +58,9 @@ endfunction()
 
 include(LegalCuda)
 
+# All references' tests: what ./learn mutants puts its variants into.
+add_custom_target(solutions)
+
 function(add_chapter name)
   string(SUBSTRING ${name} 0 2 number)
   set(chapter ${PROJECT_SOURCE_DIR}/chapters/${name})
@@ -97,6 +100,7 @@ function(add_chapter name)
 
     lnh_test(${id}_solution LABEL solution SOURCES ${test} INCLUDES ${solutions} ${chapter})
     target_compile_definitions(${id}_solution PRIVATE LNH_SUBJECT="REFERENCE")
+    add_dependencies(solutions ${id}_solution)
 
     # The reader's own file: outside the default build, so that whatever it holds never breaks the course.
     lnh_test(${id}_exercise LABEL exercise SOURCES ${test} INCLUDES ${exercises} ${chapter})
