@@ -92,3 +92,23 @@ TEST_CASE(LNH_SUBJECT ": the last elements of a copy beyond 2^32 elements are co
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE {
+  const std::vector<float> values = testing::compared_rows().x;
+  const DeviceBuffer<float> x("x", values);
+  const DeviceBuffer<float> y("y", x.size());
+  const simt::CountScope counts;
+  exercise::copy({.x = x.data(), .y = y.data(), .count = x.size()}, nullptr);
+  testing::print_comparison({.name = std::to_string(x.size()) + " floats",
+                             .got = y.download(),
+                             .truth = {values.begin(), values.end()},
+                             .cols = x.size(),
+                             .counts = counts.total(),
+                             .floor = testing::floor_of({x.size()}, {x.size()})});
+}
+
+#endif

@@ -207,3 +207,25 @@ TEST_CASE(LNH_SUBJECT ": the one-pass variance reads each element once") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+#include <span>
+
+COMPARISON_TEST_CASE {  // the digits are those of Welford's variance
+  const testing::NormCase input = testing::compared_rows();
+  std::vector<double> truth;
+  for (auto row = input.x.begin(); row != input.x.end(); row += input.cols)
+    truth.push_back(testing::moments(std::span(row, row + input.cols)).variance);
+  const simt::CountScope counts;
+  const std::vector<float> got = variances(input.x, input.rows).welford;
+  testing::print_comparison({.name = testing::compared_rows_name,
+                             .got = got,
+                             .truth = truth,
+                             .counts = counts.total(),
+                             .floor = testing::floor_of({input.rows * input.cols}, {input.rows, input.rows})});
+}
+
+#endif

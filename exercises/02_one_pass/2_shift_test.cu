@@ -170,3 +170,11 @@ TEST_CASE(LNH_SUBJECT ": the row is read once for the statistics, and once for y
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::norm_workload(exercise::layer_norm)); }
+
+#endif

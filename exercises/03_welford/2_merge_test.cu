@@ -200,3 +200,11 @@ TEST_CASE(LNH_SUBJECT ": LayerNorm with this merge is right within the bound") {
   for (const NormCase& input : testing::judgeable(cases, summation).judged) check_case(input);
   for (const NormCase& input : testing::trap_cases()) check_case(input);
 }
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::norm_workload(exercise::layer_norm)); }
+
+#endif

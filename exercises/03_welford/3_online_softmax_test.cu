@@ -213,3 +213,29 @@ TEST_CASE(LNH_SUBJECT ": a row of -inf alone, with +inf or with NaN is NaN, and 
     }
   }
 }
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+#include <span>
+
+COMPARISON_TEST_CASE {
+  const testing::NormCase input = testing::compared_rows();
+  std::vector<double> truth;
+  for (auto row = input.x.begin(); row != input.x.end(); row += input.cols) {
+    const std::vector<double> y = expected(std::span(row, row + input.cols)).y;
+    truth.insert(truth.end(), y.begin(), y.end());
+  }
+  const simt::CountScope counts;
+  const std::vector<float> got = softmax({input.name, input.cols, input.x});
+  const std::int64_t elements = input.rows * input.cols;
+  testing::print_comparison({.name = testing::compared_rows_name,
+                             .got = got,
+                             .truth = truth,
+                             .cols = input.cols,
+                             .counts = counts.total(),
+                             .floor = testing::floor_of({elements}, {elements})});
+}
+
+#endif

@@ -164,3 +164,26 @@ TEST_CASE(LNH_SUBJECT ": five steps are enough, and no shared memory") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+#include <testing/reference.h>
+
+#include <span>
+
+COMPARISON_TEST_CASE {  // the digits are those of m2; the loads and stores are the test's, so there is no floor
+  const std::vector<float> values = values_near(0, threads);
+  std::vector<float> got;
+  std::vector<double> truth;
+  const simt::CountScope counts;
+  for (const Result& result : results_of(values, std::vector<std::int64_t>(threads, 1))) got.push_back(result.m2);
+  for (std::size_t first = 0; first < values.size(); first += exercise::warp_lanes) {
+    const auto warp = std::span(values).subspan(first, exercise::warp_lanes);
+    truth.push_back(testing::moments(warp).variance * exercise::warp_lanes);
+  }
+  testing::print_comparison(
+      {.name = "8 warps of 32 values", .got = got, .truth = truth, .counts = counts.total(), .floor = {}});
+}
+
+#endif

@@ -136,3 +136,22 @@ TEST_CASE(LNH_SUBJECT ": a block takes two rows, one after the other") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+#include <testing/reference.h>
+
+COMPARISON_TEST_CASE {  // the digits are those of rstd
+  const testing::NormCase input = testing::compared_rows();
+  const simt::CountScope counts;
+  const std::vector<float> got = statistics_of(input.x, input.cols, input.eps).rstd;
+  testing::print_comparison(
+      {.name = testing::compared_rows_name,
+       .got = got,
+       .truth = testing::layer_norm_reference(input.x, {}, {}, input.rows, input.cols, input.eps).rstd,
+       .counts = counts.total(),
+       .floor = testing::floor_of({input.rows * input.cols}, {input.rows, input.rows})});
+}
+
+#endif

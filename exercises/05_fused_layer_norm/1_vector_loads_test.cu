@@ -118,3 +118,11 @@ TEST_CASE(LNH_SUBJECT ": memory is asked no more often than accesses of 16 bytes
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::norm_workload(exercise::layer_norm)); }
+
+#endif

@@ -154,3 +154,11 @@ TEST_CASE(LNH_SUBJECT ": accesses of 16 bytes wherever every row allows them") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::norm_workload(exercise::layer_norm)); }
+
+#endif

@@ -107,3 +107,11 @@ TEST_CASE(LNH_SUBJECT ": rows behind the 2^31st element are right") {
 TEST_CASE(LNH_SUBJECT ": the rows behind the 2^32nd row are right") { check_last_rows((std::int64_t{1} << 32) + 3, 1); }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::norm_workload(exercise::layer_norm)); }
+
+#endif

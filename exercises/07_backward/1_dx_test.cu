@@ -226,3 +226,13 @@ TEST_CASE(LNH_SUBJECT ": the rows behind the 2^32nd row are right") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE {
+  testing::print_comparison(testing::backward_workload(exercise::layer_norm_dx, {.dgamma = false, .dbeta = false}));
+}
+
+#endif

@@ -267,3 +267,13 @@ TEST_CASE(LNH_SUBJECT ": the row behind the 2^32nd element is counted in") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE {
+  testing::print_comparison(testing::backward_workload(exercise::layer_norm_dgamma_dbeta, {.dx = false}));
+}
+
+#endif

@@ -323,3 +323,11 @@ TEST_CASE(LNH_SUBJECT ": dgamma counts in the row behind the 2^32nd element") {
 }
 
 #endif
+
+#ifndef LNH_CUDA  // ./learn compare: only the executor can count
+
+#include <testing/comparison.h>
+
+COMPARISON_TEST_CASE { testing::print_comparison(testing::backward_workload(exercise::rms_norm)); }
+
+#endif
