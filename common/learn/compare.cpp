@@ -6,6 +6,7 @@
 #include <learn/gpu.h>
 #include <learn/marks.h>
 #include <learn/process.h>
+#include <learn/text.h>
 #include <learn/verdict.h>
 
 #include <cstdio>
@@ -47,7 +48,8 @@ ExerciseProgram solution_program(const Place& place, const Exercise& exercise) {
 }
 
 struct Row {
-  std::string what;
+  const char* key;               // in JSON
+  const char* what;              // for a person
   Json yours, reference, floor;  // numbers, or null
 };
 
@@ -67,7 +69,7 @@ Json or_null(const std::optional<T>& value) {
 std::vector<Row> rows_of(const Json& yours, const Json& reference) {
   const auto row = [&](const char* what, const char* key) {
     const Json& floor = yours.at("floor");
-    return Row{what, yours.at(key), reference.at(key), floor.contains(key) ? floor.at(key) : Json()};
+    return Row{key, what, yours.at(key), reference.at(key), floor.contains(key) ? floor.at(key) : Json()};
   };
   std::vector<Row> rows{row("correct digits", "digits")};
   rows.front().floor = yours.at("digits_best");
@@ -114,14 +116,15 @@ ExitCode compare(const Place& place, const CompareOptions& options) {
 
   const Json counts = counted(yours), reference = counted(solution_program(place, exercise));
   std::vector<Row> rows = rows_of(counts, reference);
-  rows.push_back({"lines of code", lines_of_code(code), lines_of_code(solution), Json()});
+  rows.push_back({"lines_of_code", "lines of code", lines_of_code(code), lines_of_code(solution), Json()});
   std::string timed;
   if (options.gpu) {
     const GpuCosts mine = gpu_costs(place, exercise, "exercise"), theirs = gpu_costs(place, exercise, "solution");
-    rows.push_back({"registers a thread", or_null(mine.registers), or_null(theirs.registers), Json()});
-    rows.push_back({"bytes of stack (spills)", or_null(mine.stack_bytes), or_null(theirs.stack_bytes), 0});
-    rows.push_back({"milliseconds", or_null(mine.median_ms), or_null(theirs.median_ms), Json()});
-    rows.push_back({"fraction of a copy", or_null(mine.of_copy), or_null(theirs.of_copy), 1});
+    rows.push_back({"registers", "registers a thread", or_null(mine.registers), or_null(theirs.registers), Json()});
+    rows.push_back(
+        {"stack_bytes", "bytes of stack (spills)", or_null(mine.stack_bytes), or_null(theirs.stack_bytes), 0});
+    rows.push_back({"milliseconds", "milliseconds", or_null(mine.median_ms), or_null(theirs.median_ms), Json()});
+    rows.push_back({"fraction_of_copy", "fraction of a copy", or_null(mine.of_copy), or_null(theirs.of_copy), 1});
     timed = mine.workload.empty() ? "This exercise is no whole kernel, so there is nothing to time.\n"
                                   : fmt::format("Timed on the GPU: {}, median of 20 launches.\n", mine.workload);
   }
@@ -129,15 +132,22 @@ ExitCode compare(const Place& place, const CompareOptions& options) {
   if (options.json) {
     Json all = Json::object();
     for (const Row& row : rows)
-      all[row.what] = {{"yours", row.yours}, {"reference", row.reference}, {"floor", row.floor}};
+      all[row.key] = {{"yours", row.yours}, {"reference", row.reference}, {"floor", row.floor}};
     fmt::print("{}\n", Json{{"exercise", exercise.id}, {"workload", counts.at("workload")}, {"rows", all}}.dump(2));
     return success;
   }
-  fmt::print("{}REFERENCE: {}\nOn {}, as the CPU executor counts:\n\n{}\n", heading(exercise, "YOUR CODE"),
-             exercise.solution.string(), counts.at("workload").get<std::string>(), table(rows));
-  fmt::print("{}The floor is what no kernel for this task can go below; a dash: nothing can be said.\n", timed);
-  fmt::print("Next: ./learn compare {} --diff shows where the code differs; {} says why\nthe reference is as it is.\n",
-             exercise.id, (exercise.solution.parent_path() / "README.md").string());
+  std::string words = heading(exercise, "YOUR CODE");
+  words.pop_back();
+  fmt::print("{}REFERENCE: {}\n\nOn {}, as the CPU executor counts:\n\n{}\n", words, exercise.solution.string(),
+             counts.at("workload").get<std::string>(), table(rows));
+  fmt::print("{}The floor is what every kernel for this task must ask; of the digits it is the most that\n"
+             "floats can hold. A dash: nothing can be said.\n",
+             timed);
+  fmt::print("{}\n",
+             wrapped(fmt::format("Next: ./learn compare {} --diff shows where the code differs; {} says why the "
+                                 "reference is as it is.",
+                                 exercise.id, (exercise.solution.parent_path() / "README.md").string()),
+                     2));
   return success;
 }
 
