@@ -7,7 +7,6 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -268,7 +268,9 @@ struct Loop {
   Call place;  // where it was seen most often
   int first_line = 0, last_line = 0;
 
+  bool found() const { return first_line != 0; }
   std::string text() const {
+    if (!found()) return "";
     const std::string lines = first_line == last_line
                                   ? "line " + std::to_string(first_line)
                                   : "lines " + std::to_string(first_line) + "–" + std::to_string(last_line);
@@ -330,25 +332,29 @@ Loop loop_of(const std::vector<Sample>& samples) {
 
   if (before.running && after.running && after.started == before.started && !of_kernel.empty()) {
     // Blocks that run at the same time may go round at different places: the first one is told.
-    const auto first = *std::min_element(of_kernel.begin(), of_kernel.end(), [](const Sample& a, const Sample& b) {
-      return std::pair(a.block_number, a.thread) < std::pair(b.block_number, b.thread);
-    });
+    const auto number = [](const Sample& sample) {
+      const auto [x, y, z] = sample.thread;
+      return std::tuple(sample.block_number, z, y, x);
+    };
+    const Sample first = *std::min_element(of_kernel.begin(), of_kernel.end(),
+                                           [&](const Sample& a, const Sample& b) { return number(a) < number(b); });
     std::erase_if(of_kernel, [&](const Sample& sample) { return sample.block_number != first.block_number; });
     const Loop loop = loop_of(of_kernel);
     Finding finding = finding_of("time", "the kernel does not end", first.block->launch(), first, still + loop.text());
-    if (loop.first_line != 0) {
+    if (loop.found()) {
       finding.file = loop.place.where.file;
       finding.line = loop.place.where.line;
     }
     end_program(finding.text(), exit_time);
   }
   const Loop loop = loop_of(of_host);
-  end_program("time: the program does not end, and " +
-                  std::string(after.started == before.started ? "no kernel is running" : "each of its kernels does") +
-                  ": look for a loop in the launcher\n  at " + loop.place.where.file + ":" +
-                  std::to_string(loop.place.where.line) + " in " + loop.place.function + "\n  " + still + loop.text() +
-                  "\n",
-              exit_time);
+  const std::string kernels = after.started == before.started ? "no kernel is running" : "each of its kernels does";
+  std::string text = "time: the program does not end, and " + kernels + ": look for a loop in the launcher\n";
+  if (loop.found()) {
+    const auto& [function, where] = loop.place;
+    text += "  at " + where.file + ":" + std::to_string(where.line) + " in " + function + "\n";
+  }
+  end_program(text + "  " + still + loop.text() + "\n", exit_time);
 }
 
 /// Runs beside the program from its start.

@@ -24,7 +24,7 @@ std::string json(const Floor& floor) {
 }  // namespace
 
 Floor floor_of(const std::vector<std::int64_t>& read, const std::vector<std::int64_t>& written) {
-  constexpr std::uint64_t request_bytes = 32 * 16, sector_bytes = 32;
+  constexpr std::uint64_t request_bytes = 512, sector_bytes = 32;  // 16 bytes in each of 32 lanes
   Floor floor;
   const auto add = [&](const std::vector<std::int64_t>& buffers, std::uint64_t& requests) {
     for (const std::int64_t floats : buffers) {

@@ -12,16 +12,16 @@
 
 namespace {
 
-// ---- No end
+// ---- No end. What a loop waits for is volatile: clang may take it that a loop without an effect ends.
 
-#ifndef __clang__  // which may leave out a loop without an effect
+#ifndef __clang__               // which may leave out a loop without an effect
 __global__ void empty_loop() {  // here: first of empty
-  while (true) {  // here: last of empty
+  while (true) {                // here: last of empty
   }
 }
 #endif
 
-__global__ void waits_for_memory(const int* flag) {
+__global__ void waits_for_memory(const volatile int* flag) {
   while (*flag == 0) {  // here: first of memory
   }                     // here: last of memory
 }
@@ -33,14 +33,14 @@ __global__ void loop_with_barrier(int* count) {
   }
 }
 
-__global__ void one_lane_loops(int* count) {
+__global__ void one_lane_loops(volatile int* count) {
   if (threadIdx.x != 5) return;
   while (count[0] >= 0) {  // here: first of one lane
     count[0] = count[0] % 7 + 1;
   }  // here: last of one lane
 }
 
-__global__ void loop_with_printf(const int* flag) {
+__global__ void loop_with_printf(const volatile int* flag) {
   while (*flag == 0) {  // here: first of printf
     std::printf("still here\n");
   }  // here: last of printf
@@ -48,22 +48,21 @@ __global__ void loop_with_printf(const int* flag) {
 
 __device__ __noinline__ int next(int i) { return i % 7 + 1; }
 
-__global__ void loop_with_call(int* count) {
-  int i = 0;
+__global__ void loop_with_call(volatile int* count) {
   do {  // here: first of call
-    i = next(i);
-    count[0] = i;
-  } while (i >= 0);  // here: last of call
+    const int i = count[blockIdx.x];
+    count[blockIdx.x] = next(i);
+  } while (count[blockIdx.x] >= 0);  // here: last of call
 }
 
 __global__ void ends() {}
 
-void launcher_loops(const volatile bool& goes_on) {
+[[gnu::noinline]] void launcher_loops(const volatile bool& goes_on) {
   while (goes_on) {  // here: first of launcher
   }                  // here: last of launcher
 }
 
-void launcher_repeats(const volatile bool& goes_on) {
+[[gnu::noinline]] void launcher_repeats(const volatile bool& goes_on) {
   while (goes_on) {         // here: first of repeats
     launch(ends, {1, 32});  // here: last of repeats
   }
