@@ -36,12 +36,11 @@ constexpr Mistake catalogue[] = {
     // Which columns are counted
     {"zero_padded_lanes", "the row is filled up with zeros, and they are counted", chapter_04, "A block"},
     {"tail_dropped", "the last columns of a row are left out of its sums", chapter_05, "Kernel"},
-    {"tail_not_written", "the last columns of a row are not written", chapter_05, "Kernel"},
+    {"tail_not_written", "the last elements of a row are not written", chapter_05, "Kernel"},
     {"warp_lost", "the part of one warp is left out of the row's sums", chapter_04, "A block"},
     {"first_warp_only", "only the part of the first warp is counted", chapter_04, "A block"},
     {"own_warp_only", "each warp takes its own part for that of the row", chapter_04, "A block"},
-    {"last_step_lost", "the last step of the reduction is missing, so half of the values are left out", chapter_01, "Kernel"},
-    {"first_step_lost", "the first step of the reduction is missing, so half of the values are left out", chapter_04, "A warp"},
+    {"step_lost", "a step of the reduction is missing, so half of the values are left out", chapter_04, "A warp"},
     {"sum_for_thread_0_only", "only thread 0 is given the result", chapter_01, "Kernel"},
     {"counted_twice", "some values are counted more than once", chapter_05, "Kernel"},
     {"four_counts_as_one", "four values are merged as if they were one", chapter_05, "Kernel"},
@@ -100,6 +99,7 @@ constexpr Mistake catalogue[] = {
     {"one_part_lost", "the state of one part is returned for both", chapter_03, "Two parts of a row"},
     {"travels_up", "the states travel to higher lanes, away from lane 0", chapter_04, "A warp"},
     {"count_stays_at_home", "mean and m2 travel, and each lane takes its own count for the other's", chapter_04, "A warp"},
+    {"mean_stays_at_home", "n and m2 travel, and each lane takes its own mean for the other's", chapter_04, "A warp"},
     {"m2_stays_at_home", "n and mean travel, and each lane takes its own m2 for the other's", chapter_04, "A warp"},
     {"no_maximum", "exp is taken of x itself, not of x − max", exercises_03, "03.3 Online softmax (write)"},
     {"smaller_maximum", "the smaller of the two maxima is kept", exercises_03, "03.3 Online softmax (write)"},
@@ -148,6 +148,10 @@ std::string likely_mistake(const std::vector<Candidate>& candidates, const std::
     if (predicted.size() != got.size() || expected.size() != got.size())
       throw std::invalid_argument("likely_mistake: the prediction of '" + std::string(candidate.mistake) +
                                   "' must have as many elements as the result");
+    const auto is_within = [&](double a, double b) { return std::abs(a - b) <= candidate.within; };
+    if (candidate.within > 0 && std::equal(got.begin(), got.end(), predicted.begin(), is_within)) {
+      add_name(names, candidate.mistake);
+    }
     if (std::equal(expected.begin(), expected.end(), predicted.begin(), are_close)) continue;
     if (std::equal(got.begin(), got.end(), predicted.begin(), are_close)) add_name(names, candidate.mistake);
   }

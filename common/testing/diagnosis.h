@@ -48,8 +48,10 @@ std::string text(const LikelyMistakes& names);
 struct Candidate {
   std::string_view mistake;
   std::vector<double> predicted;
+  double within = 0;  // absolute; for a mistake that is a rounding error, whose predicted is the right value
 };
-/// text() of the candidates whose predictions got fits within 10⁻⁴, and which differ from expected by more than that.
+/// text() of the candidates whose predictions got fits within 10⁻⁴, and which differ from expected by more than that;
+/// or within what a candidate says.
 /// Begins with a line break, so that a test can append it to its sentence. got, expected and each prediction have the
 /// same number of elements.
 std::string likely_mistake(const std::vector<Candidate>& candidates, const std::vector<double>& got,

@@ -37,6 +37,7 @@ struct Mistaken {
   Term summed_g = plain_g;                           // whose mean over the row is subtracted; RMSNorm subtracts none
   Term summed_gx = g_times_normalised;               // whose mean over the row is multiplied by x̂
   Weight weight = [](std::int64_t) { return 1.0; };  // how often a column counts in both
+  bool rms_norm_subtracts = false;                   // the mean of g, as LayerNorm does
   double g_divisor = 0, gx_divisor = 0;              // of the sums; 0: cols
   bool over_rows = false;                            // both sums go over the column, not over the row
   std::int64_t parts = 1;                            // of a row, each with sums of its own
@@ -108,11 +109,7 @@ void add_dx(std::vector<Mistaken>& all, const BackwardCase& input, std::int64_t 
   all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .normalised_for_dx = [](const Element& e) {
                    return e.x * e.rstd;
                  }});
-  all.push_back({.mistake = "layer_norm_for_rms_norm",
-                 .only = Norm::rms_norm,
-                 .dx = [](const Element& e, double mean_g, double mean_gx) {  // RMSNorm's mean_g is of all g
-                   return e.rstd * (e.g() - mean_g - e.normalised * mean_gx);
-                 }});
+  all.push_back({.mistake = "layer_norm_for_rms_norm", .only = Norm::rms_norm, .rms_norm_subtracts = true});
   all.push_back({.mistake = "layer_norm_for_rms_norm",
                  .only = Norm::rms_norm,
                  .dx = [](const Element& e, double, double mean_gx) {
@@ -139,7 +136,7 @@ void add_dx(std::vector<Mistaken>& all, const BackwardCase& input, std::int64_t 
     divided("zero_padded_lanes", static_cast<double>(length));
   for (const Counted& counted : wrong_counts(cols, threads)) {
     all.push_back({.mistake = counted.mistake, .weight = counted.weight});
-    if (counted.mistake != "tail_dropped") continue;
+    if (counted.mistake != "tail_dropped" || counted.weight(0) == 0) continue;
     all.push_back({.mistake = counted.mistake,
                    .weight = counted.weight,
                    .writes_dx = [weight = counted.weight](std::int64_t c) { return weight(c) != 0; }});
@@ -150,6 +147,7 @@ void add_dx(std::vector<Mistaken>& all, const BackwardCase& input, std::int64_t 
         {.mistake = "own_warp_only", .parts = threads / 32, .part_of = [=](std::int64_t c) { return dealt.warp(c); }});
   }
   for (const std::int64_t end : short_ends(cols, threads)) {
+    if (end == 0) continue;  // nothing is written at all
     all.push_back({.mistake = "tail_not_written", .writes_dx = [=](std::int64_t c) { return c < end; }});
   }
 }
@@ -293,8 +291,7 @@ private:
         }
       }
     }
-    // RMSNorm subtracts no mean of g, unless that is the mistake.
-    const bool subtracts = input_.norm == Norm::layer_norm || mistaken.mistake == "layer_norm_for_rms_norm";
+    const bool subtracts = input_.norm == Norm::layer_norm || mistaken.rms_norm_subtracts;
     for (std::int64_t r = 0; r < rows(); ++r) {
       std::vector<Means> parts(static_cast<std::size_t>(mistaken.parts));
       for (std::int64_t c = 0; c < cols() && !mistaken.over_rows; ++c) {
@@ -506,6 +503,12 @@ bool is_folded(const BackwardResult& got, const BackwardCase& input, BackwardSum
     return Judge(result, of, summation, options).is_right(1, &more);
   };
   if (!explained(got, input)) return false;
+  if (!again) {  // then the offset must be one that explains a lot
+    for (std::size_t r = 0; r < input.mean.size(); ++r) {
+      if (std::abs(input.mean[r]) * input.rstd[r] >= 8) return true;
+    }
+    return false;
+  }
   const BackwardCase far = probe_of(input, far_mean);
   const BackwardResult of_far = again(far);
   return !Judge(of_far, far, summation, options).is_right(1) && explained(of_far, far);
@@ -540,6 +543,9 @@ LikelyMistakes fitting(const BackwardResult& got, const BackwardCase& input, Bac
     }
     const Fit probe_fit = on_probe->fit(mistaken);
     if (probe_fit.agrees && probe_fit.convicts) add_name(names, mistaken.mistake);
+  }
+  if (names.empty() && !on_probe.has_value() && is_folded(got, input, summation, options, nullptr)) {
+    return {"xhat_folded"};
   }
   return at_most_two(names);
 }

@@ -131,8 +131,6 @@ void add_what_stands_under_the_root(std::vector<Mistaken>& all) {
   }
   all.push_back({.mistake = "eps_outside_the_root",
                  .rstd = [](const Row& row, double variance) { return 1 / (std::sqrt(variance) + row.eps()); }});
-  all.push_back({.mistake = "eps_outside_the_root",
-                 .rstd = [](const Row& row, double variance) { return 1 / std::sqrt(variance) + row.eps(); }});
   all.push_back(
       {.mistake = "eps_missing", .rstd = [](const Row&, double variance) { return 1 / std::sqrt(variance); }});
   all.push_back({.mistake = "eps_added_to_n", .rstd = [](const Row& row, double variance) {
@@ -175,7 +173,7 @@ void add_wrong_counts(std::vector<Mistaken>& all, std::int64_t cols, std::int64_
   for (const Counted& counted : wrong_counts(cols, threads)) {
     for (const auto& moments : weighted_moments(counted.weight)) {
       all.push_back({.mistake = counted.mistake, .moments = moments});
-      if (counted.mistake != "tail_dropped") continue;
+      if (counted.mistake != "tail_dropped" || counted.weight(0) == 0) continue;
       all.push_back(  // the loop that writes ends too early as well
           {.mistake = counted.mistake, .moments = moments, .writes = [weight = counted.weight](std::int64_t c) {
              return weight(c) != 0;
@@ -183,6 +181,7 @@ void add_wrong_counts(std::vector<Mistaken>& all, std::int64_t cols, std::int64_
     }
   }
   for (const std::int64_t end : short_ends(cols, threads)) {
+    if (end == 0) continue;  // nothing is written at all
     all.push_back({.mistake = "tail_not_written", .writes = [=](std::int64_t c) { return c < end; }});
   }
   for (const Dealt& dealt : deals(threads)) {
@@ -486,6 +485,7 @@ private:
       fit.add(got_.rstd[r], rstd, kept_part.tolerance.rstd(rstd), truth_.rstd[r], truth_.rstd_bound[r]);
     }
     std::vector<std::optional<Part>> parts(static_cast<std::size_t>(mistaken.parts));
+    if (got_.y.empty()) return;  // a kernel of the statistics alone
     for (std::int64_t c = 0; c < input_.cols && fit.agrees; ++c) {
       const std::int64_t column = mistaken.column(c);
       const std::size_t i = r * static_cast<std::size_t>(input_.cols) + static_cast<std::size_t>(c);

@@ -70,9 +70,9 @@ std::vector<Counted> wrong_counts(std::int64_t cols, std::int64_t threads) {
     }
     if (warps > 2) threads_that("first_warp_only", [](std::int64_t thread) { return thread < 32; });
     if (threads > 1) {
-      threads_that("last_step_lost", [](std::int64_t thread) { return thread % 2 == 0; });   // tree, far to near
-      threads_that("last_step_lost", [](std::int64_t thread) { return thread % 32 < 16; });  // shuffles, near to far
-      threads_that("first_step_lost", [=](std::int64_t thread) { return thread < threads / 2; });  // tree, far to near
+      threads_that("step_lost", [](std::int64_t thread) { return thread % 2 == 0; });        // tree, far to near
+      threads_that("step_lost", [](std::int64_t thread) { return thread % 32 < 16; });       // shuffles, near to far
+      threads_that("step_lost", [=](std::int64_t thread) { return thread < threads / 2; });  // tree, far to near
     }
     // A step that is too short: each group of columns is met by several threads.
     for (const std::int64_t step : {threads, std::int64_t{32}, std::int64_t{128}}) {

@@ -14,7 +14,7 @@
 namespace testing {
 
 struct NormResult {
-  std::vector<float> y;     // [rows][cols]
+  std::vector<float> y;     // [rows][cols]; a kernel of the statistics alone has none
   std::vector<float> mean;  // [rows], or empty if it was not asked for; RMSNorm has none
   std::vector<float> rstd;  // [rows], or empty if it was not asked for
 };

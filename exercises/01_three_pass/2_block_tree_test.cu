@@ -3,6 +3,7 @@
 
 #include <host/device_buffer.h>
 #include <testing/cases.h>
+#include <testing/diagnosis.h>
 #include <testing/run.h>
 #include <testing/subject.h>
 #include <device/not_written_yet.cuh>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -52,6 +54,29 @@ void require_written() {
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: block_sum returns what the stub returns");
 }
 
+/// Which known mistake gives these sums to the threads of a block that holds these values.
+std::string diagnosis(std::span<const float> values, std::span<const float> sums) {
+  const std::size_t threads = values.size();
+  const auto sum_of = [&](const auto& counts) {  // the same for all threads
+    double sum = 0;
+    for (std::size_t i = 0; i < threads; ++i) sum += counts(i) ? values[i] : 0;
+    return std::vector<double>(threads, sum);
+  };
+  const std::vector<double> expected = sum_of([](std::size_t) { return true; });
+  std::vector<double> slots(values.begin(), values.end());  // what the tree leaves in them
+  for (std::size_t half = threads / 2; half > 0; half /= 2)
+    for (std::size_t i = 0; i < half; ++i) slots[i] += slots[i + half];
+  std::vector<testing::Candidate> candidates = {
+      {"step_lost", sum_of([](std::size_t i) { return i % 2 == 0; })},
+      {"step_lost", sum_of([&](std::size_t i) { return i < threads / 2; })},
+      {"first_warp_only", sum_of([](std::size_t i) { return i < 32; })},
+      {"sum_for_thread_0_only", slots},
+      {"all_zeros", std::vector<double>(threads)}};
+  for (std::size_t warp = 0; warp < threads / 32; ++warp)
+    candidates.push_back({"warp_lost", sum_of([&](std::size_t i) { return i / 32 != warp; })});
+  return testing::likely_mistake(candidates, {sums.begin(), sums.end()}, expected);
+}
+
 /// Empty if every thread got the sum of its block, else a sentence that says which did not.
 std::string wrong_sum(int blocks, int threads) {
   const std::vector<float> values = whole_numbers(blocks * threads);
@@ -66,7 +91,9 @@ std::string wrong_sum(int blocks, int threads) {
     if (wrong == 0) continue;
     std::ostringstream sentence;
     sentence << LNH_SUBJECT " gives a wrong sum to " << wrong << " of the " << threads << " threads of a block: thread "
-             << first_wrong << " got " << sums[block * threads + first_wrong] << ", expected " << expected;
+             << first_wrong << " got " << sums[block * threads + first_wrong] << ", expected " << expected
+             << diagnosis({&*first, static_cast<std::size_t>(threads)},
+                          std::span(sums).subspan(block * threads, threads));
     return sentence.str();
   }
   return "";

@@ -3,6 +3,7 @@
 
 #include <host/device_buffer.h>
 #include <testing/cases.h>
+#include <testing/diagnosis_states.h>
 #include <testing/random.h>
 #include <testing/reference.h>
 #include <testing/subject.h>
@@ -84,6 +85,44 @@ std::string text(const std::vector<float>& row) {
   return words.str();
 }
 
+/// Which known mistake gives this one-pass variance to a row.
+std::string diagnosis(const std::vector<float>& row, double got) {
+  const double n = static_cast<double>(row.size()), last = row.back();
+  double sum = 0, squares = 0;
+  for (const double x : row) sum += x, squares += x * x;
+  const auto one_pass = [n](double s, double q) { return q / n - s / n * (s / n); };
+  return testing::likely_mistake({{"variance_over_n_minus_1", {squares / (n - 1) - sum / n * (sum / n)}},
+                                  {"variance_over_n_minus_1", {one_pass(sum, squares) * n / (n - 1)}},
+                                  {"square_of_the_sum", {squares / n - sum * sum}},
+                                  {"mean_not_squared", {squares / n - sum / n}},
+                                  {"sums_not_divided", {one_pass(sum, squares) * n}},
+                                  {"tail_dropped", {one_pass(sum - last, squares - last * last)}}},
+                                 {got}, {one_pass(sum, squares)});
+}
+
+void check_one_pass(const std::vector<float>& row, float expected) {
+  const float got = variances(row, 1).one_pass[0];
+  CHECK_MESSAGE(got == expected, LNH_SUBJECT " gives the one-pass variance " << got << " to " << text(row)
+                                                                             << ", whose variance is " << expected
+                                                                             << diagnosis(row, got));
+}
+
+void check_update(const exercise::Welford& before, float x, const exercise::Welford& expected) {
+  const exercise::Welford got = updated(before, x);
+  const auto numbers = [&](const exercise::Welford& state) {
+    return std::vector<double>{static_cast<double>(state.n - before.n), state.mean, state.m2};
+  };
+  const bool right = got.n == expected.n && got.mean == expected.mean && got.m2 == expected.m2;
+  REQUIRE_MESSAGE(right,
+                  LNH_SUBJECT " makes n "
+                      << got.n << ", mean " << got.mean << " and m2 " << got.m2 << " of n " << before.n << ", mean "
+                      << before.mean << " and m2 " << before.m2 << " and the value " << x << "; expected n "
+                      << expected.n << ", mean " << expected.mean << " and m2 " << expected.m2
+                      << testing::likely_mistake(testing::mistaken_updates(
+                                                     {static_cast<double>(before.n), before.mean, before.m2}, {&x, 1}),
+                                                 numbers(got), numbers(expected)));
+}
+
 /// Rows near 0, one behind the other, more than a block has threads.
 constexpr std::int64_t centred_rows = 300, centred_cols = 40;
 std::vector<float> row_of(const std::vector<float>& x, std::int64_t row) {
@@ -95,28 +134,22 @@ std::vector<float> row_of(const std::vector<float>& x, std::int64_t row) {
 TEST_CASE(LNH_SUBJECT ": E[x²] − E[x]² is exact where every step is") {
   require_one_pass_written();
   // Small whole numbers, and a length by which division is exact: (1 + 4 + 9 + 16) ÷ 4 − 2.5² = 1.25.
-  CHECK(variances({1, 2, 3, 4}, 1).one_pass[0] == 1.25f);
-  CHECK(variances({-1, 2, -3, 4}, 1).one_pass[0] == 7.25f);
-  CHECK(variances({0, 1, 2, 3, 4, 5, 6, 7}, 1).one_pass[0] == 5.25f);
+  check_one_pass({1, 2, 3, 4}, 1.25f);
+  check_one_pass({-1, 2, -3, 4}, 7.25f);
+  check_one_pass({0, 1, 2, 3, 4, 5, 6, 7}, 5.25f);
 }
 
 TEST_CASE(LNH_SUBJECT ": one update gives the state of one value more") {
   require_update_written();
   // 4 behind the values 1, 2, 3, whose mean is 2 and m2 is 1 + 0 + 1: the mean of all four is 2.5, and m2 is 5.
-  const exercise::Welford first = updated({0, 0, 0}, 7), fourth = updated({3, 2, 2}, 4);
-  CHECK(first.n == 1);
-  CHECK(first.mean == 7);
-  CHECK(first.m2 == 0);
-  CHECK(fourth.n == 4);
-  CHECK(fourth.mean == 2.5f);
-  CHECK(fourth.m2 == 5);
+  check_update({3, 2, 2}, 4, {4, 2.5f, 5});
+  check_update({0, 0, 0}, 7, {1, 7, 0});
 }
 
 TEST_CASE(LNH_SUBJECT ": the count goes on where a float stays at 2^24, and beyond 32 bits") {
   require_update_written();
   for (const std::int64_t n : {std::int64_t{1} << 24, std::int64_t{1} << 33}) {
-    const exercise::Welford after = updated({n, 5, 1}, 5);
-    REQUIRE_MESSAGE(after.n == n + 1, LNH_SUBJECT " counts " << after.n << " values after " << n << " and one more");
+    check_update({n, 5, 1}, 5, {n + 1, 5, 1});
   }
 }
 

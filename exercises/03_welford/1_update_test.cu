@@ -3,6 +3,7 @@
 
 #include <host/device_buffer.h>
 #include <testing/cases.h>
+#include <testing/diagnosis_states.h>
 #include <testing/random.h>
 #include <testing/reference.h>
 #include <testing/run.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -78,6 +80,17 @@ std::string sentence(const char* what, double got, double expected, const std::v
   return text.str();
 }
 
+/// Which known mistake gives this state after these values, where expected is right. cancelled: by how much m2 may be
+/// off where it is the difference of two large numbers; 0 where these are not large.
+std::string diagnosis(const Welford& start, std::span<const float> values, const Welford& got, double mean, double m2,
+                      double cancelled = 0) {
+  const std::vector<double> expected = {static_cast<double>(values.size()), mean, m2};
+  std::vector<testing::Candidate> candidates =
+      testing::mistaken_updates({static_cast<double>(start.n), start.mean, start.m2}, values);
+  candidates.push_back({"one_pass_cancellation", expected, cancelled});
+  return testing::likely_mistake(candidates, {static_cast<double>(got.n - start.n), got.mean, got.m2}, expected);
+}
+
 /// Each prefix of the row against its mean and variance in double.
 void check_prefixes(const std::vector<float>& x) {
   const std::vector<Welford> states = prefixes(x);
@@ -93,10 +106,16 @@ void check_prefixes(const std::vector<float>& x) {
              4 * expected.variance);
     const double m2 = expected.variance * n;
     const Welford& got = states[i];
-    REQUIRE_MESSAGE(got.n == static_cast<std::int64_t>(i + 1), sentence("n", static_cast<double>(got.n), n, x, i + 1));
+    const auto why = [&] {
+      const double squares = expected.mean * expected.mean;  // n·mean² and Σx² are this large, and rounded n times
+      const double cancelled = squares > 100 * expected.variance ? 4 * n * n * u * squares : 0;
+      return diagnosis({}, std::span(x).first(i + 1), got, expected.mean, m2, cancelled);
+    };
+    REQUIRE_MESSAGE(got.n == static_cast<std::int64_t>(i + 1), sentence("n", static_cast<double>(got.n), n, x, i + 1)
+                                                                   << why());
     REQUIRE_MESSAGE(std::abs(got.mean - expected.mean) <= mean_bound,
-                    sentence("mean", got.mean, expected.mean, x, i + 1));
-    REQUIRE_MESSAGE(std::abs(got.m2 - m2) <= n * variance_bound, sentence("m2", got.m2, m2, x, i + 1));
+                    sentence("mean", got.mean, expected.mean, x, i + 1) << why());
+    REQUIRE_MESSAGE(std::abs(got.m2 - m2) <= n * variance_bound, sentence("m2", got.m2, m2, x, i + 1) << why());
   }
 }
 
@@ -153,8 +172,10 @@ TEST_CASE(LNH_SUBJECT ": m2 never shrinks, not even where neighbouring floats al
 TEST_CASE(LNH_SUBJECT ": the count goes on where a float stays at 2^24, and beyond 32 bits") {
   require_written();
   for (const std::int64_t n : {std::int64_t{1} << 24, std::int64_t{1} << 33}) {
-    const Welford after = prefixes({5, 5, 5}, {n, 5, 1}).back();
-    REQUIRE_MESSAGE(after.n == n + 3, LNH_SUBJECT " counts " << after.n << " values after " << n << " and three more");
+    const std::vector<float> x = {5, 5, 5};
+    const Welford start = {n, 5, 1}, after = prefixes(x, start).back();
+    REQUIRE_MESSAGE(after.n == n + 3, LNH_SUBJECT " counts " << after.n << " values after " << n << " and three more"
+                                                             << diagnosis(start, x, after, 5, 1));
   }
 }
 
@@ -170,7 +191,8 @@ TEST_CASE(LNH_SUBJECT ": one more value moves mean and m2 of 2^24 values, and of
                     LNH_SUBJECT " makes mean " << text(after.mean) << " and m2 " << text(after.m2) << " of " << n
                                                << " values with mean 0 and m2 1, and the value " << text(far)
                                                << "; expected " << text(mean) << " and " << text(m2)
-                                               << ". By what is delta divided where n is large?");
+                                               << ". By what is delta divided where n is large?"
+                                               << diagnosis({n, 0, 1}, {&far, 1}, after, mean, m2));
   }
 }
 

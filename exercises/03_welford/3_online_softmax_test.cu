@@ -2,6 +2,7 @@
 #include <3_online_softmax.cuh>
 
 #include <host/device_buffer.h>
+#include <testing/diagnosis_states.h>
 #include <testing/random.h>
 #include <testing/subject.h>
 #include <device/not_written_yet.cuh>
@@ -53,6 +54,19 @@ void require_written() {
   static const bool merge_written = !is_not_written_yet(merged({1, 1}, {2, 1}).max);
   REQUIRE_MESSAGE(state_written, LNH_SUBJECT " is not written yet: state_of returns what the stub returns");
   REQUIRE_MESSAGE(merge_written, LNH_SUBJECT " is not written yet: merge returns what the stub returns");
+}
+
+/// Which known mistake the reader's two functions show on some values and states of the diagnosis.
+std::string diagnosis() {
+  return testing::likely_softmax_mistake(
+      [](float x) {
+        const Softmax state = state_of(x);
+        return testing::SoftmaxState{state.max, state.sum};
+      },
+      [](testing::SoftmaxState a, testing::SoftmaxState b) {
+        const Softmax state = merged({a.max, a.sum}, {b.max, b.sum});
+        return testing::SoftmaxState{state.max, state.sum};
+      });
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
@@ -119,6 +133,7 @@ void check_rows(const Rows& input) {
       sentence << LNH_SUBJECT " gives y[" << r << "][" << c << "] = " << got << " for x = " << row[c] << " in "
                << input.name << ", rows of " << cols << "; expected ";
       nan ? sentence << "NaN" : sentence << right.y[c] << " ± " << right.bound[c];
+      sentence << diagnosis();
       REQUIRE_MESSAGE(false, sentence.str());
     }
   }
@@ -172,7 +187,7 @@ TEST_CASE(LNH_SUBJECT ": the state of no value changes nothing, on either side")
     for (const Softmax got : {merged(state, Softmax{}), merged(Softmax{}, state)}) {
       REQUIRE_MESSAGE((got.max == state.max && got.sum == state.sum),
                       LNH_SUBJECT " merges (max " << state.max << ", sum " << state.sum << ") with no value to (max "
-                                                  << got.max << ", sum " << got.sum << ")");
+                                                  << got.max << ", sum " << got.sum << ")" << diagnosis());
     }
   }
 }

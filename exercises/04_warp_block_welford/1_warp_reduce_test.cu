@@ -3,6 +3,7 @@
 
 #include <host/device_buffer.h>
 #include <host/launch.h>
+#include <testing/diagnosis_states.h>
 #include <testing/subject.h>
 
 #include <doctest/doctest.h>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,6 +77,20 @@ void require_written() {
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: warp_reduce returns what the stub returns");
 }
 
+/// Which known mistake gives lane 0 this state, where lane i of the warp has seen values[i] counts[i] times.
+std::string diagnosis(std::span<const float> values, std::span<const std::int64_t> counts, const Result& got,
+                      double mean, double m2) {
+  std::vector<testing::WelfordState> lanes;
+  std::int64_t n = 0;
+  for (std::size_t i = 0; i < exercise::warp_lanes; ++i) {
+    const double count = static_cast<double>(counts[i]);
+    lanes.push_back({count, count == 0 ? 0.0 : values[i], 0});
+    n += counts[i];
+  }
+  return testing::likely_mistake(testing::mistaken_warp_reductions(lanes),
+                                 {static_cast<double>(got.n - n), got.mean, got.m2}, {0, mean, m2});
+}
+
 /// Judges every warp of a block of eight: present says which threads hold a value.
 void check(const std::vector<float>& values, const std::function<bool(int thread)>& present) {
   std::vector<std::int64_t> counts(values.size());
@@ -93,19 +109,23 @@ void check(const std::vector<float>& values, const std::function<bool(int thread
 
     const Result& got = results[warp];
     CAPTURE(warp);
-    REQUIRE_MESSAGE(got.n == n, LNH_SUBJECT " gives a wrong count: lane 0 of warp " << warp << " returned n = " << got.n
-                                                                                    << ", and " << n
-                                                                                    << " of its lanes hold a value");
+    const auto why = [&] {
+      return diagnosis(std::span(values).subspan(warp * 32), std::span(counts).subspan(warp * 32), got, mean, m2);
+    };
+    REQUIRE_MESSAGE(got.n == n, LNH_SUBJECT " gives a wrong count: lane 0 of warp "
+                                    << warp << " returned n = " << got.n << ", and " << n
+                                    << " of its lanes hold a value" << why());
     // testing/tolerance.h: D = 1 + log₂32 merges on the way of a value; u = 2⁻²⁴, κ = √(1 + mean²/variance).
     const double u = 0x1p-24, depth = 6;
     const double mean_bound = n == 0 ? 0 : (depth + 1) * u * absolute / n;
     const double kappa = m2 == 0 ? 0 : std::sqrt(1 + mean * mean / (m2 / n));
     REQUIRE_MESSAGE(std::abs(got.mean - mean) <= mean_bound, LNH_SUBJECT " gives a wrong mean: lane 0 of warp "
                                                                  << warp << " returned " << got.mean << ", expected "
-                                                                 << mean << " within " << mean_bound);
-    REQUIRE_MESSAGE(std::abs(got.m2 - m2) <= depth * kappa * u * m2,
-                    LNH_SUBJECT " gives a wrong m2: lane 0 of warp " << warp << " returned " << got.m2 << ", expected "
-                                                                     << m2 << " within " << depth * kappa * u * m2);
+                                                                 << mean << " within " << mean_bound << why());
+    REQUIRE_MESSAGE(std::abs(got.m2 - m2) <= depth * kappa * u * m2, LNH_SUBJECT " gives a wrong m2: lane 0 of warp "
+                                                                         << warp << " returned " << got.m2
+                                                                         << ", expected " << m2 << " within "
+                                                                         << depth * kappa * u * m2 << why());
   }
 }
 
@@ -138,14 +158,16 @@ TEST_CASE(LNH_SUBJECT ": a count travels whole, with all its 64 bits") {
   // rounding.
   for (const std::int64_t count : {(std::int64_t{1} << 24) + 1, std::int64_t{1} << 31, (std::int64_t{1} << 33) + 1}) {
     const std::vector<std::int64_t> counts(threads, count);
-    for (const Result& got : results_of(std::vector<float>(threads, 0.5f), counts)) {
+    const std::vector<float> values(threads, 0.5f);
+    for (const Result& got : results_of(values, counts)) {
       REQUIRE_MESSAGE(got.n == 32 * count, LNH_SUBJECT " gives a wrong count: each of 32 lanes holds the state of "
                                                << count << " values, and lane 0 returned n = " << got.n << ", expected "
-                                               << 32 * count << ". Does n travel in fewer than 64 bits?");
+                                               << 32 * count << ". Does n travel in fewer than 64 bits?"
+                                               << diagnosis(values, counts, got, 0.5, 0));
       REQUIRE_MESSAGE((got.mean == 0.5f && got.m2 == 0),
                       LNH_SUBJECT " gives a wrong mean or m2: each of 32 lanes holds the state of "
                           << count << " values of 0.5, and lane 0 returned the mean " << got.mean
-                          << " and m2 = " << got.m2);
+                          << " and m2 = " << got.m2 << diagnosis(values, counts, got, 0.5, 0));
     }
   }
 }

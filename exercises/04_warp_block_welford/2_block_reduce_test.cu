@@ -3,12 +3,14 @@
 
 #include <host/device_buffer.h>
 #include <testing/cases.h>
+#include <testing/diagnosis.h>
 #include <testing/run.h>
 #include <testing/subject.h>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -66,6 +68,37 @@ void require_written() {
   REQUIRE_MESSAGE(written, LNH_SUBJECT " is not written yet: block_reduce returns the state of no value");
 }
 
+/// Which known mistake gives a row of threads these counts and sums, one behind the other.
+std::string diagnosis(std::span<const int> numbers, const std::vector<double>& got) {
+  const std::size_t threads = numbers.size(), warps = threads / 32;
+  const auto states = [&](const auto& counts) {  // counts(thread, i): whether that thread counts number i
+    std::vector<double> all(2 * threads);
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      for (std::size_t i = 0; i < threads; ++i) {
+        if (!counts(thread, i)) continue;
+        all[thread] += 1;
+        all[threads + thread] += numbers[i];
+      }
+    }
+    return all;
+  };
+  const std::vector<double> expected = states([](std::size_t, std::size_t) { return true; });
+  std::vector<testing::Candidate> candidates = {
+      {"own_warp_only", states([](std::size_t thread, std::size_t i) { return i / 32 == thread / 32; })},
+      {"first_warp_only", states([](std::size_t, std::size_t i) { return i < 32; })},
+      {"step_lost", states([&](std::size_t, std::size_t i) { return i / 32 < warps / 2; })},
+      {"all_zeros", std::vector<double>(2 * threads)}};
+  for (std::size_t warp = 0; warp < warps; ++warp)
+    candidates.push_back({"warp_lost", states([&](std::size_t, std::size_t i) { return i / 32 != warp; })});
+  const auto is_right = [&](std::size_t thread) {
+    return got[thread] == expected[thread] && got[threads + thread] == expected[threads + thread];
+  };
+  std::size_t right = 0;
+  for (std::size_t thread = 0; thread < threads; ++thread) right += is_right(thread) ? 1 : 0;
+  if (right == 1 && is_right(0)) candidates.push_back({"sum_for_thread_0_only", got});  // whatever the others have
+  return testing::likely_mistake(candidates, got, expected);
+}
+
 /// Empty if every thread got the state of its row of threads, else a sentence that says which did not.
 std::string wrong_result(int threads, int rows) {
   const Results results = results_of(threads, rows);
@@ -79,6 +112,10 @@ std::string wrong_result(int threads, int rows) {
       sentence << LNH_SUBJECT " is wrong for a block of " << threads << " × " << rows << " threads: thread (" << x
                << "," << row << ") was given the sum " << sum << " of " << count << " values, expected " << expected
                << " of " << threads;
+      const auto first = row * threads, last = first + threads;
+      std::vector<double> got(results.counts.begin() + first, results.counts.begin() + last);
+      got.insert(got.end(), results.sums.begin() + first, results.sums.begin() + last);
+      sentence << diagnosis(std::span(results.numbers).subspan(first, threads), got);
       return sentence.str();
     }
   }

@@ -2,6 +2,7 @@
 #include <3_row_statistics.cuh>
 
 #include <host/device_buffer.h>
+#include <testing/diagnosis.h>
 #include <testing/subject.h>
 
 #include <doctest/doctest.h>
@@ -58,6 +59,19 @@ std::string finding_first(const Statistics& got) {
   return got.findings.empty() ? "" : LNH_SUBJECT " was watched while it ran:\n" + got.findings + "\n";
 }
 
+/// Which known mistake gives these statistics; a finding says more than any diagnosis.
+std::string diagnosis(const Statistics& got, const std::vector<float>& x, std::int64_t cols, float eps) {
+  if (!got.findings.empty()) return "";
+  const testing::NormCase input{
+      .name = "statistics", .rows = rows, .cols = cols, .x = x, .gamma = {}, .beta = {}, .eps = eps};
+  const auto result = [](const Statistics& of) { return testing::NormResult{{}, of.mean, of.rstd}; };
+  const auto again = [&](const testing::NormCase& other) {
+    return result(statistics_of(other.x, other.cols, other.eps));
+  };
+  return "\n" + testing::text(testing::likely_mistakes(result(got), input, testing::block_per_row<256>(cols),
+                                                       Norm::layer_norm, again));
+}
+
 }  // namespace
 
 TEST_CASE(LNH_SUBJECT ": mean and rstd of every row are right within the bound") {
@@ -80,11 +94,13 @@ TEST_CASE(LNH_SUBJECT ": mean and rstd of every row are right within the bound")
       const double v = depth * std::sqrt(1 + mean * mean / variance) * u;
       const double rstd_bound = (0.5 * v * variance / (variance + eps) + 4 * u) * rstd;
       const bool mean_is_right = std::abs(got.mean[row] - mean) <= (depth + 1) * u * mean;
-      REQUIRE_MESSAGE(mean_is_right, finding_first(got) << LNH_SUBJECT " gives row " << row << " the mean "
-                                                        << got.mean[row] << ", expected " << mean);
+      REQUIRE_MESSAGE(mean_is_right, finding_first(got)
+                                         << LNH_SUBJECT " gives row " << row << " the mean " << got.mean[row]
+                                         << ", expected " << mean << diagnosis(got, x, cols, eps));
       const bool rstd_is_right = std::abs(got.rstd[row] - rstd) <= rstd_bound;
-      REQUIRE_MESSAGE(rstd_is_right, finding_first(got) << LNH_SUBJECT " gives row " << row << " the rstd "
-                                                        << got.rstd[row] << ", expected " << rstd);
+      REQUIRE_MESSAGE(rstd_is_right, finding_first(got)
+                                         << LNH_SUBJECT " gives row " << row << " the rstd " << got.rstd[row]
+                                         << ", expected " << rstd << diagnosis(got, x, cols, eps));
     }
   }
 }
