@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <utility>
 
 namespace testing {
 namespace {
@@ -312,9 +313,12 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
                    .gamma = [=](const Row& row, std::size_t c) { return row.gamma(c % 4 >= first ? c / 4 * 4 : c); }});
   }
   const auto whole = static_cast<std::size_t>(cols - cols % 4);
-  for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, cols}, {0, whole}, {whole, cols}}) {
+  const std::pair<std::size_t, std::size_t> columns[] = {
+      {0, static_cast<std::size_t>(cols)}, {0, whole}, {whole, static_cast<std::size_t>(cols)}};  // the tail alone
+  for (const auto& range : columns) {
     all.push_back({.mistake = "null_gamma_is_zero", .gamma = [=](const Row& row, std::size_t c) {
-                     return row.input.gamma.empty() && begin <= c && c < end ? 0.0 : row.gamma(c);
+                     const bool is_zero = row.input.gamma.empty() && range.first <= c && c < range.second;
+                     return is_zero ? 0.0 : row.gamma(c);
                    }});
   }
   all.push_back({.mistake = "beta_missing", .only = Norm::layer_norm, .y = [](const Element& e) {
