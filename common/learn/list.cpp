@@ -73,8 +73,7 @@ ExitCode list(const Place& place, const ListOptions& options) {
       fmt::print("{}\n", line);
     }
   }
-  fmt::print("\n{} of {} exercises passed. ./learn next says what comes next, and which file to edit.\n", passed,
-             exercises);
+  fmt::print("\n{} of {} exercises passed. ./learn next names the next one, and its file.\n", passed, exercises);
   return success;
 }
 
