@@ -10,6 +10,10 @@
 
 namespace learn {
 
+namespace {
+constexpr std::size_t most_output = 8 << 20;
+}
+
 Finished run(const std::vector<std::string>& command, const std::function<void(const std::string&)>& on_line) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
@@ -40,6 +44,9 @@ Finished run(const std::vector<std::string>& command, const std::function<void(c
       break;
     }
     finished.output.append(buffer, static_cast<std::size_t>(count));
+    if (finished.output.size() > 2 * most_output) {  // it may be a kernel that prints in a loop without end
+      finished.output.replace(most_output, finished.output.size() - most_output - most_output / 2, "\n… (cut)\n");
+    }
     if (!on_line) continue;
     for (ssize_t i = 0; i < count; ++i) {
       if (buffer[i] != '\n') {

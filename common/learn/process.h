@@ -9,7 +9,7 @@ namespace learn {
 
 struct Finished {
   int exit_code;       // 128 + the signal's number if a signal ended it; 127 if it could not be started
-  std::string output;  // standard output and standard error together
+  std::string output;  // standard output and standard error together; of many megabytes the beginning and the end
 };
 
 /// Runs a program (looked for in PATH unless it has a slash) with no input and waits for it. on_line, if given, is

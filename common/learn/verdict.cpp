@@ -156,6 +156,7 @@ void read_report(Verdict& verdict, const std::string& report, const std::string&
   }
   // What ends a program at once is told on its output.
   SplitText said = split(lines_of(printed));
+  std::erase_if(said.rest, [](const std::string& line) { return line.starts_with("The program was ended by exit()"); });
   while (!said.rest.empty() && said.rest.front().empty()) said.rest.erase(said.rest.begin());
   verdict.printed = said.rest;
   verdict.faults.insert(verdict.faults.end(), said.faults.begin(), said.faults.end());

@@ -205,6 +205,11 @@ TEST_CASE("a child process: its output line by line, its exit code, a program th
   CHECK(lines == std::vector<std::string>{"a", "b", "c"});
   CHECK(learn::run({"/bin/sh", "-c", "kill -SEGV $$"}).exit_code == 128 + 11);
   CHECK(learn::run({"no_such_program"}).exit_code == 127);
+  // Of an output that is too long the beginning and the end are kept.
+  const std::string output = learn::run({"/bin/sh", "-c", "echo first; yes | head -c 40000000; echo last"}).output;
+  CHECK(output.starts_with("first\n"));
+  CHECK(output.ends_with("last\n"));
+  CHECK(output.size() < 20'000'000);
 }
 
 namespace {
