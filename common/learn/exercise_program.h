@@ -13,7 +13,7 @@
 namespace learn {
 
 /// Seconds after which the executor ends a test and says where it loops; the tests of exercises take one or less.
-inline constexpr int test_limit_seconds = 20;
+inline constexpr int test_limit_seconds = 10;
 
 struct ExerciseProgram {
   std::filesystem::path program;
