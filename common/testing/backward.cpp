@@ -315,10 +315,9 @@ BackwardVerdict compared(const BackwardResult& result, const BackwardCase& input
   const double l = longest_chain(summation.column);
   if (!verdict.dx.passed()) {
     const bool centred = input.norm == Norm::layer_norm;
-    const double rstd = input.rstd[static_cast<std::size_t>(verdict.dx.worst / cols)];
     verdict.dx.reason = reason_of(
         verdict.dx.tolerance, std::string("u·rstd·(4|g| + ") + (centred ? "(D + 5)·A₁ + " : "") + "(D + 10)·A₂·|x̂|)",
-        {{"D", longest_chain(summation.row)}, {"rstd", rstd}}, file);
+        {{"D", longest_chain(summation.row)}}, file);
   }
   if (!verdict.dgamma.passed()) {
     verdict.dgamma.reason = reason_of(verdict.dgamma.tolerance, "u·(L + 2)·Σ|dy·x̂|", {{"L", l}}, file);

@@ -112,7 +112,8 @@ constexpr Mistake catalogue[] = {
 
 bool are_close(double got, double predicted) {
   if (std::isnan(got) || std::isnan(predicted)) return std::isnan(got) && std::isnan(predicted);
-  return got == predicted || std::abs(got - predicted) <= 1e-4 * std::abs(predicted);
+  if (std::isinf(got) || std::isinf(predicted)) return got == predicted;
+  return std::abs(got - predicted) <= 1e-4 * std::abs(predicted);
 }
 
 }  // namespace

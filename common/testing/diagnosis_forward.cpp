@@ -150,6 +150,12 @@ void add_what_stands_under_the_root(std::vector<Mistaken>& all) {
                    const auto [mean, variance] = row.right;
                    return {mean, variance + mean * mean - mean * mean * row.n() * row.n()};
                  }});
+  all.push_back({.mistake = "variance_over_n_minus_1",  // of E[x²] alone, where x is shifted by x[0]
+                 .only = Norm::layer_norm,
+                 .moments = [](const Row& row, std::int64_t) -> Moments {
+                   const double shifted = row.right.mean - double{row.x[0]}, square = shifted * shifted;
+                   return {row.right.mean, (row.right.variance + square) * row.n() / (row.n() - 1) - square};
+                 }});
   // Sums that are shifted by x[0].
   const auto shifted = [&](std::string_view mistake, const auto& moments) {
     all.push_back({.mistake = mistake, .only = Norm::layer_norm, .moments = [=](const Row& row, std::int64_t) {

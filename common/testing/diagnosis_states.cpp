@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 namespace testing {
@@ -18,7 +17,9 @@ struct MistakenUpdate {
       [](double m2, double old_deviation, double new_deviation) { return m2 + old_deviation * new_deviation; };
 };
 
-double in_32_bits(double n) { return static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(n))); }
+/// The lower 32 bits of a whole number.
+double in_unsigned(double n) { return std::fmod(n, 0x1p32); }
+double in_32_bits(double n) { return in_unsigned(n) < 0x1p31 ? in_unsigned(n) : in_unsigned(n) - 0x1p32; }
 double in_float(double n) { return static_cast<double>(static_cast<float>(n)); }
 
 constexpr MistakenUpdate mistaken_update_table[] = {
@@ -66,9 +67,10 @@ std::vector<Candidate> mistaken_merges(const WelfordState& a, const WelfordState
   const float step = static_cast<float>(b.mean) - static_cast<float>(a.mean), part = static_cast<float>(share);
   const float unguarded_mean = static_cast<float>(a.mean) + step * part;
   const float unguarded_m2 = static_cast<float>(within) + step * step * static_cast<float>(a.n) * part;
+  const Candidate unguarded = {"empty_part_not_guarded", {0, unguarded_mean, unguarded_m2}};
+  if (a.n == 0 || b.n == 0) return {unguarded};  // the others divide 0 by 0 as well
   const double product_in_32_bits = in_32_bits(a.n * b.n);
   return {
-      {"empty_part_not_guarded", {0, unguarded_mean, unguarded_m2}},
       {"plain_average_of_means", {0, a.mean + delta / 2, within + between}},
       {"wrong_part_weighs", {0, b.mean - delta * share, within + between}},
       {"distance_term_missing", {0, mean, within}},
@@ -121,8 +123,6 @@ WelfordState reduced(const MistakenReduction& mistaken, std::vector<WelfordState
   }
   return lanes[0];
 }
-
-double in_unsigned(double n) { return static_cast<double>(static_cast<std::uint32_t>(static_cast<std::int64_t>(n))); }
 
 std::vector<int> every_distance() {
   std::vector<int> distances;

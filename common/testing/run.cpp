@@ -112,8 +112,9 @@ NormVerdict compared(const NormResult& result, const NormCase& input, Summation 
   if (!verdict.rstd.passed()) {
     const std::size_t row = row_of_worst(verdict.rstd);
     const double mean = reference.mean[row], variance = reference.variance[row];
-    verdict.rstd.reason = reason_of(verdict.rstd.tolerance, "rstd·(½·v·variance/(variance + eps) + 4u)",
-                                    {{"D", d}, {"κ₀", std::sqrt(1 + mean * mean / variance)}}, file);
+    verdict.rstd.reason = reason_of(
+        verdict.rstd.tolerance, "rstd·(½·v·w + 4u)",
+        {{"D", d}, {"κ₀", std::sqrt(1 + mean * mean / variance)}, {"w", variance / (variance + input.eps)}}, file);
   }
   return verdict;
 }

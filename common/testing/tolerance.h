@@ -41,9 +41,8 @@ inline Summation dealt_in_fours(std::int64_t cols, std::int64_t threads) {
 ///   x̂     D'·κ·u·(1 + |x̂|/2) + 4u·|x̂|
 ///   y     |γ|·(bound of x̂) + 2u·(|γ·x̂| + |β|)
 ///   mean  (D + 1)·u·(Σ|x|/n)
-///   rstd  relative ½·v·variance/(variance + eps) + 4u, where v bounds the variance: with κ₀ = √(1 + mean²/variance)
-///   the larger
-///         of D·κ₀·u (Welford, Chan's merge) and D·u + (D·κ₀·u)² (two passes)
+///   rstd  relative ½·v·w + 4u, where w = variance/(variance + eps), and v bounds the variance: with κ₀ = √(1 +
+///   mean²/variance) the larger of D·κ₀·u (Welford, Chan's merge) and D·u + (D·κ₀·u)² (two passes)
 ///
 /// The statistics come from the reference, so from the inputs as rounded to binary32. Where the reference is not finite
 /// the bound is 0, and compare() asks for the same NaN or infinity. Sources: Chan, Golub & LeVeque 1983; Higham,

@@ -104,8 +104,8 @@ std::string diagnosis(const Pair& pair, const Welford& got, double mean, double 
       testing::mistaken_merges({static_cast<double>(a.n), a.mean, a.m2}, {static_cast<double>(b.n), b.mean, b.m2});
   // m2 as the difference of two sums of squares is off by their roundings; that shows where the means are large.
   const double squares = static_cast<double>(a.n) * a.mean * a.mean + static_cast<double>(b.n) * b.mean * b.mean;
-  const double n = static_cast<double>(a.n + b.n);
-  const double cancelled = squares > 100 * m2 && n > 2 ? 8 * u * squares : 0;
+  const bool m2_alone = got.n == a.n + b.n && std::abs(got.mean - mean) <= 1e-4 * std::abs(mean);
+  const double cancelled = m2_alone && squares > 2 * m2 ? 8 * u * squares : 0;
   candidates.push_back({"one_pass_cancellation", {0, mean, m2}, cancelled});
   return testing::likely_mistake(candidates, {static_cast<double>(got.n - a.n - b.n), got.mean, got.m2}, {0, mean, m2});
 }

@@ -118,6 +118,14 @@ TEST_CASE("a failure's text says how many, where, what was expected and what cam
   CHECK(untouched.text() == "y: not written yet: all 4 elements are as they were before the launch");
 }
 
+TEST_CASE("the reason of the bound stands below the worst element") {
+  CHECK(testing::reason_of(2.5e-6, "u·L·Σ|dy|", {{"L", 9}, {"κ", 1.5}}, "common/testing/backward.h") ==
+        "2.5e-06 = u·L·Σ|dy|, with L = 9, κ = 1.5; common/testing/backward.h");
+  Comparison comparison = one(2, 1, 0.5);
+  comparison.reason = "0.5 = a half";
+  CHECK(comparison.text().ends_with("(error/bound 2)\n  bound: 0.5 = a half"));
+}
+
 TEST_CASE("sizes that do not fit are refused, never cut short") {
   const std::vector<float> got(4);
   const std::vector<double> four(4), three(3);

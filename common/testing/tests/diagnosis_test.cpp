@@ -12,6 +12,7 @@
 #include <limits>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -203,8 +204,7 @@ TEST_CASE("which columns are counted") {
   CHECK(named(statistics_of([](std::size_t c) { return c / 32 != 2; }, true)) == only("warp_lost"));
   CHECK(named(statistics_of([](std::size_t c) { return c < 32; }, true)) == only("first_warp_only"));
   CHECK(named(statistics_of([](std::size_t c) { return c % 2 == 0; }, true)) == only("step_lost"));
-  CHECK(named(statistics_of([](std::size_t c) { return c % 2 == 0; }, true), Norm::layer_norm) ==
-        only("step_lost"));
+  CHECK(named(statistics_of([](std::size_t c) { return c % 2 == 0; }, true), Norm::layer_norm) == only("step_lost"));
   CHECK(named([](Row& row) {  // each warp normalises its columns by their own statistics; thread 0 hands out its own
           Row first = row;
           for (std::size_t begin = 0; begin < row.x.size(); begin += 32) {
@@ -331,6 +331,37 @@ TEST_CASE("where the probe cannot be run the case itself decides, and names both
   CHECK(testing::text(testing::likely_mistakes(got, input, block, Norm::layer_norm, nullptr)) == testing::text(both));
   const testing::RunNorm throws = [](const NormCase&) -> NormResult { throw std::runtime_error("a finding"); };
   CHECK(testing::likely_mistakes(got, input, block, Norm::layer_norm, throws) == both);
+}
+
+TEST_CASE("a verdict ends with the likely mistake, and its bounds say where they come from") {
+  const NormCase input = testing::make_case(3, 100, Data::offset_10, 10);
+  const Kernel kernel = [](Row& row) {
+    row.mean *= 1.01;
+    row.rstd = 1 / std::sqrt(row.variance * row.n / (row.n - 1) + row.eps);
+    row.normalise();
+  };
+  const std::string unknown = testing::judge(run(kernel, Norm::layer_norm)(input), input, block).text();
+  CHECK(unknown.ends_with("\nno known mistake fits"));
+  const auto count = [](const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count(unknown, "\n  bound: ") == 3);
+  CHECK(count(unknown, "; common/testing/tolerance.h\n") == 3);
+  CHECK(count(unknown, "= |γ|·D'·κ·u·(1 + |x̂|/2) + …, with D' = 12, κ = ") == 1);  // D' = max(4, 1) + 8
+  const Kernel known = [](Row& row) {
+    row.rstd *= std::sqrt((row.variance + row.eps) / row.variance), row.normalise();
+  };
+  const std::string named = testing::judge(run(known, Norm::layer_norm)(testing::make_case(3, 100, Data::centred, 10)),
+                                           testing::make_case(3, 100, Data::centred, 10), block)
+                                .text();
+  CHECK(count(named, "\nlikely mistake: ") == 2);  // eps_missing and eps_added_to_n coincide here
+  std::istringstream lines(unknown);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  bound"))
+      CHECK(std::count_if(line.begin(), line.end(), [](char byte) { return (byte & 0xC0) != 0x80; }) <= 100);
+  }
 }
 
 TEST_CASE("rows on which many mistakes coincide name none") {
@@ -509,6 +540,10 @@ TEST_CASE("a candidate fits where all of it does, and none where it is right") {
         "\n" + testing::text(LikelyMistakes{"eps_missing"}));
   CHECK(likely_mistake({{"one_pass_cancellation", {5}, 0.5}}, {5.4}, {5}).find("one_pass") != std::string::npos);
   CHECK(likely_mistake({{"one_pass_cancellation", {5}, 0.5}}, {5.6}, {5}) == "\nno known mistake fits");
+  const double infinite = std::numeric_limits<double>::infinity();
+  const std::vector<testing::Candidate> divided_by_0 = {{"divided_by_the_old_count", {infinite}}};
+  CHECK(likely_mistake(divided_by_0, {infinite}, {3}).find("divided_by_the_old_count") != std::string::npos);
+  CHECK(likely_mistake(divided_by_0, {5}, {3}) == "\nno known mistake fits");
   CHECK_THROWS_AS(likely_mistake(candidates, {1}, {1}), std::invalid_argument);
 }
 
@@ -536,5 +571,5 @@ TEST_CASE("mistaken updates and merges, by hand") {
   for (int lane = 0; lane < 32; ++lane) lanes.push_back({1, static_cast<double>(lane), 0});
   const auto warps = testing::mistaken_warp_reductions(lanes);
   CHECK(predicts(warps, "step_lost", {-16, 7.5, 340}));  // 0 to 15: m2 is 16·(16² − 1)/12
-  CHECK(predicts(warps, "travels_up", {0, 0, 0}));            // lane 0 meets itself in every step
+  CHECK(predicts(warps, "travels_up", {0, 0, 0}));       // lane 0 meets itself in every step
 }
