@@ -142,9 +142,10 @@ ExitCode compare(const Place& place, const CompareOptions& options) {
   words.pop_back();
   fmt::print("{}REFERENCE: {}\n\nOn {}, as the CPU executor counts:\n\n{}\n", words, exercise.solution.string(),
              counts.at("workload").get<std::string>(), table(rows));
-  fmt::print("{}The floor is what every kernel for this task must ask; of the digits it is the most that\n"
-             "floats can hold. A dash: nothing can be said.\n",
-             timed);
+  fmt::print(
+      "{}{}\n", timed,
+      wrapped("The floor is what every kernel for this task must ask; of the digits it is the most that floats can "
+              "hold. A dash: nothing can be said."));
   fmt::print("{}\n",
              wrapped(fmt::format("Next: ./learn compare {} --diff shows where the code differs; {} says why the "
                                  "reference is as it is.",
