@@ -28,6 +28,11 @@ double plain_g(const Element& e) { return e.g(); }
 double g_times_normalised(const Element& e) { return e.g() * e.normalised; }
 double normalised(const Element& e) { return (e.x - e.mean) * e.rstd; }
 
+/// An element of the matrix, and the row whose statistics are taken for it.
+struct Place {
+  std::int64_t r, c, statistics;
+};
+
 /// A backward with one mistake: each member is a part of the formulas, right unless it is replaced.
 struct Mistaken {
   std::string_view mistake;
@@ -47,12 +52,11 @@ struct Mistaken {
     return e.rstd * (e.g() - mean_g - e.normalised * mean_gx);
   };
   std::function<bool(std::int64_t c)> writes_dx = [](std::int64_t) { return true; };
-  Term dgamma = [](const Element& e) { return e.dy * e.normalised; };  // summed over the rows
-  Term dbeta = [](const Element& e) { return e.dy; };                  // the same
-  Weight row_weight = [](std::int64_t) { return 1.0; };                // how often a row counts in both
-  /// Which elements of the matrix the sums for column c add up, where it is not that column; [rows] of (row, column).
-  std::function<std::vector<std::pair<std::int64_t, std::int64_t>>(std::int64_t c)> terms_of = nullptr;
-  double times_before = 1;  // how often what is there is added
+  Term dgamma = [](const Element& e) { return e.dy * e.normalised; };    // summed over the rows
+  Term dbeta = [](const Element& e) { return e.dy; };                    // the same
+  Weight row_weight = [](std::int64_t) { return 1.0; };                  // how often a row counts in both
+  std::function<std::vector<Place>(std::int64_t c)> terms_of = nullptr;  // what is summed for c, if not column c
+  double times_before = 1;                                               // how often what is there is added
   enum class Sums { right, exchanged, mixed_in_a_tile, not_written, zero } sums = Sums::right;
   bool dgamma_of_dx = false;  // dx stands where dy should
 };
@@ -194,23 +198,23 @@ void add_sums(std::vector<Mistaken>& all, const BackwardCase& input, bool in_pla
         {.mistake = "rows_dropped", .row_weight = [=](std::int64_t r) { return r % slabs < kept ? 1.0 : 0.0; }});
   }
   // Sums over the wrong index.
-  using Places = std::vector<std::pair<std::int64_t, std::int64_t>>;
-  all.push_back({.mistake = "transposed_reduction", .terms_of = [=](std::int64_t c) {
-                   Places places;  // the columns of row c
-                   for (std::int64_t k = 0; c < rows && k < cols; ++k) places.emplace_back(c, k);
-                   return places;
-                 }});
-  all.push_back({.mistake = "transposed_reduction", .terms_of = [=](std::int64_t c) {
-                   Places places;  // of the columns of row c as many as there are rows
-                   for (std::int64_t k = 0; c < rows && k < std::min(rows, cols); ++k) places.emplace_back(c, k);
-                   return places;
-                 }});
-  all.push_back({.mistake = "transposed_reduction", .terms_of = [=](std::int64_t c) {
-                   Places places;  // element [c][r] of a matrix [cols][rows]
-                   for (std::int64_t r = 0; r < rows; ++r)
-                     places.emplace_back((c * rows + r) / cols, (c * rows + r) % cols);
-                   return places;
-                 }});
+  for (const std::int64_t columns : {cols, std::min(rows, cols)}) {  // of row c: all, or as many as there are rows
+    all.push_back({.mistake = "transposed_reduction", .terms_of = [=](std::int64_t c) {
+                     std::vector<Place> places;
+                     for (std::int64_t k = 0; c < rows && k < columns; ++k) places.push_back({c, k, c});
+                     return places;
+                   }});
+  }
+  for (const bool own_statistics : {true, false}) {  // element [c][r] of a matrix [cols][rows]
+    all.push_back({.mistake = "transposed_reduction", .terms_of = [=](std::int64_t c) {
+                     std::vector<Place> places;
+                     for (std::int64_t r = 0; r < rows; ++r) {
+                       const std::int64_t i = c * rows + r;
+                       places.push_back({i / cols, i % cols, own_statistics ? i / cols : r});
+                     }
+                     return places;
+                   }});
+  }
   all.push_back({.mistake = "transposed_reduction", .sums = Mistaken::Sums::mixed_in_a_tile});
 }
 
@@ -316,17 +320,23 @@ private:
     std::vector<double> dgamma, dbeta, dgamma_sizes, dbeta_sizes;
     for (std::int64_t c = 0; c < cols(); ++c) {
       double sums[2] = {}, sizes[2] = {};
-      const auto add = [&](std::int64_t r, std::int64_t column) {
+      const auto add = [&](const Place& place) {
+        const auto& [r, column, statistics] = place;
         Element e = element(r, column, mistaken.normalised_for_dgamma);
+        if (statistics != r) {
+          const Element other = element(statistics, 0, mistaken.normalised_for_dgamma);
+          e.mean = other.mean, e.rstd = other.rstd;
+          e.normalised = mistaken.normalised_for_dgamma(e);
+        }
         if (mistaken.dgamma_of_dx) e.dy = result.dx[static_cast<std::size_t>(r * cols() + column)];
         const double terms[2] = {mistaken.row_weight(r) * mistaken.dgamma(e),
                                  mistaken.row_weight(r) * mistaken.dbeta(e)};
         for (int k = 0; k < 2; ++k) sums[k] += terms[k], sizes[k] += std::abs(terms[k]);
       };
       if (mistaken.terms_of) {
-        for (const auto& [r, column] : mistaken.terms_of(c)) add(r, column);
+        for (const Place& place : mistaken.terms_of(c)) add(place);
       } else {
-        for (std::int64_t r = 0; r < rows(); ++r) add(r, c);
+        for (std::int64_t r = 0; r < rows(); ++r) add({r, c, r});
       }
       dgamma.push_back(sums[0]), dgamma_sizes.push_back(sizes[0]);
       dbeta.push_back(sums[1]), dbeta_sizes.push_back(sizes[1]);

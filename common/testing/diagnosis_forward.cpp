@@ -446,7 +446,7 @@ public:
   /// The largest error/bound of all outputs.
   double ratio() const {
     const auto of = [](std::span<const float> got, std::span<const double> right, std::span<const double> bound) {
-      return got.empty() ? 0 : compare("", got, right, bound, 1).ratio;
+      return got.empty() || right.empty() ? 0 : compare("", got, right, bound, 1).ratio;
     };
     return std::max({of(got_.y, truth_.y, truth_.y_bound), of(got_.mean, truth_.mean, truth_.mean_bound),
                      of(got_.rstd, truth_.rstd, truth_.rstd_bound)});
@@ -485,7 +485,7 @@ private:
       return {moments, rstd, Tolerance(row.right, moments, rstd, largest, summation_)};
     };
     const Part kept_part = part_of(kept.value_or(own), 0);
-    if (!got_.mean.empty()) {
+    if (!got_.mean.empty() && norm_ == Norm::layer_norm) {
       const double mean = kept.has_value() ? mistaken.kept_mean(kept_part.moments.mean) : not_written;
       fit.add(got_.mean[r], mean, kept_part.tolerance.mean(), truth_.mean[r], truth_.mean_bound[r]);
     }
