@@ -46,31 +46,37 @@ Place gpu_place(const Place& place) {
   return gpu;
 }
 
-/// What a tool of compute-sanitizer has against the program: its first report; nothing if it has none.
-std::optional<Fault> fault_by(const std::string& sanitizer, const std::string& tool, const fs::path& program) {
-  const Finished finished = run({sanitizer, "--tool", tool, "--error-exitcode", "86", program.string(), "--no-colors"});
-  if (finished.exit_code != 86) return std::nullopt;
-  static const std::regex prefix(R"(^=+ ?)");
-  static const std::regex place(R"(.* in ([^ ]+\.cuh?):(\d+)\)?.*)");
-  Fault fault{tool, "", "", 0, {}};
-  for (const std::string& line : lines_of(finished.output)) {
-    if (!line.starts_with("=========")) continue;
-    const std::string words = std::regex_replace(line, prefix, "");
-    if (words.starts_with("COMPUTE-SANITIZER") || words.starts_with("    Saved host")) continue;
-    if (words.empty() && !fault.text.empty()) break;
-    if (words.empty()) continue;
-    if (fault.title.empty()) fault.title = words;
+/// What a tool of compute-sanitizer has against the program; nothing if it has nothing.
+std::optional<Fault> fault_by(const std::string& sanitizer, const std::string& tool, const fs::path& program,
+                              const Exercise& exercise) {
+  constexpr int has_found = 86;
+  const Finished finished =
+      run({sanitizer, "--tool", tool, "--error-exitcode", std::to_string(has_found), program.string(), "--no-colors"});
+  if (finished.exit_code != has_found) return std::nullopt;
+  return sanitizer_fault(tool, finished.output, exercise.file.string());
+}
+
+}  // namespace
+
+Fault sanitizer_fault(const std::string& tool, const std::string& output, const std::string& file) {
+  static const std::regex prefix(R"(^=========(?: +|$))");
+  const std::regex own(R"(\bin )" + fs::path(file).filename().string() + R"(:(\d+))");
+  Fault fault{tool, "", file, 0, {}};
+  for (const std::string& line : lines_of(output)) {
     std::smatch found;
-    if (fault.file.empty() && std::regex_match(words, found, place)) {
-      fault.file = found[1];
-      fault.line = std::stoi(found[2]);
-    }
+    if (!std::regex_search(line, found, prefix)) continue;
+    const std::string words = std::regex_replace(found.suffix().str(), own, "at " + file + ":$1");
+    if (words.empty() && !fault.text.empty()) break;  // the first report ends
+    // Where the host launched it says nothing about the kernel.
+    if (words.empty() || words.starts_with("COMPUTE-SANITIZER") || words.starts_with("Host Frame") ||
+        words.starts_with("Saved host backtrace"))
+      continue;
+    if (fault.line == 0 && std::regex_search(line, found, own)) fault.line = std::stoi(found[1]);
+    if (fault.title.empty()) fault.title = words;
     fault.text.push_back(fault.text.empty() ? fmt::format("compute-sanitizer {}: {}", tool, words) : "  " + words);
   }
   return fault;
 }
-
-}  // namespace
 
 Verdict judge_on_gpu(const Place& place, const Exercise& exercise, const CheckOptions& options) {
   const Place gpu = gpu_place(place);
@@ -94,7 +100,8 @@ Verdict judge_on_gpu(const Place& place, const Exercise& exercise, const CheckOp
   }
   std::vector<std::future<std::optional<Fault>>> tools;
   for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"}) {
-    tools.push_back(std::async(std::launch::async, [&, tool] { return fault_by(sanitizer, tool, program.program); }));
+    tools.push_back(
+        std::async(std::launch::async, [&, tool] { return fault_by(sanitizer, tool, program.program, exercise); }));
   }
   for (auto& tool : tools) {
     if (const std::optional<Fault> fault = tool.get()) verdict.faults.push_back(*fault);
@@ -144,8 +151,9 @@ GpuCosts gpu_costs(const Place& place, const Exercise& exercise, const std::stri
                                  "--benchmark_filter=exercise::.*(count:[0-9]+|cols:4096)/cold_L2",
                                  "--benchmark_out=" + out.string(), "--benchmark_out_format=json"});
   if (measured.exit_code != 0) throw std::runtime_error("The benchmark failed:\n" + measured.output);
+  const auto results = nlohmann::json::parse(read_text(out));
   double largest = 0;  // the size that says most
-  for (const auto& entry : nlohmann::json::parse(read_text(out)).at("benchmarks")) {
+  for (const auto& entry : results.at("benchmarks")) {
     const double bytes = entry.at("least_bytes");
     if (bytes <= largest) continue;
     largest = bytes;

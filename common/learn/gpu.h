@@ -15,6 +15,10 @@ namespace learn {
 /// CUDA Toolkit.
 Verdict judge_on_gpu(const Place& place, const Exercise& exercise, const CheckOptions& options);
 
+/// The first report in what a tool of compute-sanitizer printed, without the host's calls. It names files without their
+/// folders; the exercise's own, file, is named in full.
+Fault sanitizer_fault(const std::string& tool, const std::string& output, const std::string& file);
+
 /// What an exercise's kernels take on a GPU; each absent where this machine or this exercise cannot say.
 struct GpuCosts {
   std::optional<double> median_ms;  // of the benchmark, where the exercise has one

@@ -1,6 +1,7 @@
 /// What ./learn check makes of a test program's words, and how it tells it.
 #include <doctest/doctest.h>
 #include <learn/files.h>
+#include <learn/gpu.h>
 #include <learn/marks.h>
 #include <learn/process.h>
 #include <learn/text.h>
@@ -158,6 +159,25 @@ TEST_CASE("an editor gets the place of each of the compiler's errors") {
   CHECK(found[1].severity == "warning");
   CHECK(found[2].line == 9);
   CHECK(found[3].severity == "error");
+}
+
+TEST_CASE("compute-sanitizer's first report is told without the host's calls, and with the reader's file in full") {
+  // As compute-sanitizer of CUDA 13.0 writes it.
+  const std::string output =
+      "========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n"
+      "=========     at exercise::layer_norm_kernel(LayerNormArgs)+0x700 in 1_three_passes.cuh:32\n"
+      "=========     by thread (0,0,0) in block (0,0,0)\n=========     Saved host backtrace up to driver entry point\n"
+      "=========         Host Frame: main in doctest_main.cpp:45 [0x2bb53] in 01_1_exercise\n=========\n"
+      "[doctest] run\n========= Invalid __global__ read of size 4 bytes\n";
+  const learn::Fault fault = learn::sanitizer_fault("memcheck", output, "exercises/01_three_pass/1_three_passes.cuh");
+  CHECK(fault.check == "memcheck");
+  CHECK(fault.title == "Invalid __global__ write of size 4 bytes");
+  CHECK(fault.file == "exercises/01_three_pass/1_three_passes.cuh");
+  CHECK(fault.line == 32);
+  CHECK(fault.text == Lines{"compute-sanitizer memcheck: Invalid __global__ write of size 4 bytes",
+                            "  at exercise::layer_norm_kernel(LayerNormArgs)+0x700 at "
+                            "exercises/01_three_pass/1_three_passes.cuh:32",
+                            "  by thread (0,0,0) in block (0,0,0)"});
 }
 
 TEST_CASE("a doctest program writes the report that is read here") {
