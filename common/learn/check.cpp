@@ -21,8 +21,7 @@ std::string with_short_paths(std::string text, const Place& place) {
 Verdict check_and_tell(const Place& place, const Exercise& exercise, const CheckOptions& options) {
   if (!options.json) fmt::print("{}", heading(exercise, options.pristine ? "STUB" : "YOUR CODE"));
   std::fflush(stdout);  // compiling takes seconds
-  const Verdict verdict =
-      options.gpu ? judge_on_gpu(place, exercise, options) : judge_exercise(place, exercise, options);
+  Verdict verdict = options.gpu ? judge_on_gpu(place, exercise, options) : judge_exercise(place, exercise, options);
   if (options.json) {
     fmt::print("{}\n", json(verdict, place.root).dump());
   } else {

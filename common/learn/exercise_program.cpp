@@ -190,9 +190,9 @@ Verdict judge_exercise(const Place& place, const Exercise& exercise, const Check
                                         "this failure again: ./learn check {}{}",
                                         exercise.id, again));
   }
-  if (!options.verbose && verdict.failures.size() > 1) {
+  if (!options.verbose && verdict.failed > 1) {
     verdict.notes.push_back(
-        fmt::format("The first failure is shown; ./learn check {}{} -v shows all.", exercise.id, again));
+        fmt::format("The first test that failed is shown; ./learn check {}{} -v shows all.", exercise.id, again));
   }
   verdict.next = fmt::format("./learn hint {}, or read the task again in {}.", exercise.id,
                              (exercise.file.parent_path() / "README.md").string());

@@ -36,7 +36,7 @@ Place gpu_place(const Place& place) {
     throw MachineError("There is a GPU here, but no nvcc: install the CUDA Toolkit, 12.0 or newer "
                        "(https://developer.nvidia.com/cuda-downloads). Without --gpu the CPU executor runs the code.");
   }
-  const Place gpu{place.root, place.root / "build/cuda"};
+  Place gpu{place.root, place.root / "build/cuda"};
   if (!fs::exists(gpu.build / "build.ninja")) {
     const Finished configured = run({"env", "CUDACXX=" + nvcc, "cmake", "--fresh", "--preset", "cuda"});
     if (configured.exit_code != 0) {
@@ -84,9 +84,9 @@ Verdict judge_on_gpu(const Place& place, const Exercise& exercise, const CheckOp
   if (!program.built) return program.verdict;
   Verdict verdict = run_exercise(gpu, program, 0);
   if (!verdict.passed()) {
-    if (!options.verbose && verdict.failures.size() > 1) {
+    if (!options.verbose && verdict.failed > 1) {
       verdict.notes.push_back(
-          fmt::format("The first failure is shown; ./learn check {} --gpu -v shows all.", exercise.id));
+          fmt::format("The first test that failed is shown; ./learn check {} --gpu -v shows all.", exercise.id));
     }
     verdict.next = fmt::format("./learn check {} runs the same on the CPU, where the executor sees more.", exercise.id);
     return verdict;

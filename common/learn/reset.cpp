@@ -28,7 +28,7 @@ bool agrees(const std::string& question, bool yes) {
 /// Where the content of the file is kept: FILE.bak, or FILE.bak2 and so on where another content is kept there already.
 fs::path kept_copy(const fs::path& file, const std::string& text) {
   for (int number = 1;; ++number) {
-    const fs::path copy = file.string() + (number == 1 ? ".bak" : fmt::format(".bak{}", number));
+    fs::path copy = file.string() + (number == 1 ? ".bak" : fmt::format(".bak{}", number));
     if (!fs::exists(copy) || read_text(copy) == text) return copy;
   }
 }

@@ -11,7 +11,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 inline constexpr std::size_t terminal_columns = 80;
 
-/// The columns that a text in UTF-8 takes: its characters without the combining ones. The course has none that are wide.
+/// The columns that a text in UTF-8 takes: its characters without the combining ones. The course has no wide ones.
 std::size_t columns_of(const std::string& text);
 
 /// One line broken between words so that no part is longer than the columns where that is possible; the parts behind

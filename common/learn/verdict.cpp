@@ -18,7 +18,8 @@ namespace {
 using Lines = std::vector<std::string>;
 
 /// What the executor and its faults call themselves at the beginning of a finding.
-const std::regex finding_title(R"(^(sync|memory|init|race|time|stack|crash|exit): (.+)$)");
+/// A message may have led up to it: "YOUR CODE is wrong in the last rows: init: read of …".
+const std::regex finding_title(R"(^(?:(.*): )?(sync|memory|init|race|time|stack|crash|exit): (.+)$)");
 const std::regex finding_place(R"(^ *at ([^ ]+):(\d+) in .*$)");
 
 bool is_error(const std::string& line) {
@@ -109,7 +110,9 @@ SplitText split(const Lines& lines) {
     std::smatch found;
     const bool has_place = i + 1 < lines.size() && std::regex_match(lines[i + 1], finding_place);
     if (has_place && std::regex_match(lines[i], found, finding_title)) {
-      result.faults.push_back({found[1], found[2], "", 0, {lines[i]}});
+      if (found[1].matched) result.rest.push_back(found[1]);
+      const std::string check = found[2], title = found[3];
+      result.faults.push_back({check, title, "", 0, {check + ": " + title}});
       in_finding = true;
     } else if (in_finding && lines[i].starts_with("  ")) {
       Fault& fault = result.faults.back();
@@ -230,9 +233,8 @@ std::string text(const Verdict& verdict, const std::string& root, bool verbose) 
   const Lines& build = verbose ? verdict.build_output : verdict.first_error;
   if (!build.empty()) text += "\n" + indented(build);
 
-  const std::size_t shown = verbose ? verdict.failures.size() : std::min<std::size_t>(1, verdict.failures.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const Failure& failure = verdict.failures[i];
+  for (const Failure& failure : verdict.failures) {
+    if (!verbose && failure.test != verdict.failures.front().test) break;
     text += "\n" + wrapped("Failed: " + failure.test, 2) + fmt::format("\n  at {}:{}\n", failure.file, failure.line);
     text += paragraphs(failure.message);
   }

@@ -89,7 +89,7 @@ public:
   }
   bool has(const std::string& key) const { return entry_.contains(key); }
   std::string text(const std::vector<std::string>& keys) const {
-    const std::string found = optional(keys);
+    std::string found = optional(keys);
     if (found.empty()) refuse(fmt::format("has no \"{}\"", fmt::join(keys, "\" and no \"")));
     return found;
   }

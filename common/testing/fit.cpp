@@ -28,7 +28,7 @@ void add_name(LikelyMistakes& names, std::string_view name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
 }
 
-LikelyMistakes at_most_two(LikelyMistakes names) { return names.size() > 2 ? LikelyMistakes{} : names; }
+LikelyMistakes at_most_two(const LikelyMistakes& names) { return names.size() > 2 ? LikelyMistakes{} : names; }
 
 std::vector<Dealt> deals(std::int64_t threads) { return {{1, threads}, {4, threads}}; }
 

@@ -27,7 +27,7 @@ struct Fit {
 /// Adds a name once.
 void add_name(LikelyMistakes& names, std::string_view name);
 /// Empty where there are more: then nothing is known.
-LikelyMistakes at_most_two(LikelyMistakes names);
+LikelyMistakes at_most_two(const LikelyMistakes& names);
 
 /// How often each column of a row is counted, where all should be counted once.
 using Weight = std::function<double(std::int64_t column)>;

@@ -81,6 +81,12 @@ TEST_CASE("a message is taken apart: what is wrong, the likely mistake, the find
   CHECK(parts.faults[0].text.size() == 4);
   CHECK_FALSE(parts.no_known_mistake);
   CHECK(learn::split({"wrong", "no known mistake fits"}).no_known_mistake);
+
+  const learn::SplitText led_up_to =
+      learn::split({"YOUR CODE is wrong in the last rows: init: read of memory", "  at a.cuh:45 in kernel"});
+  CHECK(led_up_to.rest == Lines{"YOUR CODE is wrong in the last rows"});
+  REQUIRE(led_up_to.faults.size() == 1);
+  CHECK(led_up_to.faults[0].text == Lines{"init: read of memory", "  at a.cuh:45 in kernel"});
 }
 
 TEST_CASE("the verdict is told in one order: verdict, failure, mistake, finding with its code, next") {
@@ -89,7 +95,8 @@ TEST_CASE("the verdict is told in one order: verdict, failure, mistake, finding 
   const std::string message =
       "worst: row 1\\nlikely mistake: eps is missing (eps_missing); read a/README.md, Idea\\n"
       "race: threads meet\\n  at a.cuh:2 in kernel\\n  thread 1 writes it here; thread 2 reads it at a.cuh:3";
-  const learn::Verdict verdict = verdict_on(failure(message) + failure("second") + one_failed, "hello\n", 1);
+  const std::string of_another_test = learn::replaced(failure("second"), "right", "other");
+  const learn::Verdict verdict = verdict_on(failure(message) + of_another_test + one_failed, "hello\n", 1);
   CHECK(text(verdict, root.string(), false) ==
         "YOUR CODE printed:\n  hello\n\nYOUR CODE does not pass yet: 1 of 3 tests failed.\n"
         "\nFailed: right\n  at a_test.cu:7\n  worst: row 1\n"
@@ -97,7 +104,10 @@ TEST_CASE("the verdict is told in one order: verdict, failure, mistake, finding 
         "\nFindings:\n  race: threads meet\n    at a.cuh:2 in kernel\n       2 | two = 2;\n"
         "    thread 1 writes it here; thread 2 reads it at a.cuh:3\n       3 | three\n"
         "\nNext: ./learn hint 01.1\n");
-  CHECK(text(verdict, root.string(), true).find("\nFailed: right\n  at a_test.cu:7\n  second\n") != std::string::npos);
+  CHECK(text(verdict, root.string(), true).find("\nFailed: other\n  at a_test.cu:7\n  second\n") != std::string::npos);
+  // Of the first test that failed everything is told.
+  const std::string both = text(verdict_on(failure("a") + failure("b") + one_failed, "", 1), root.string(), false);
+  CHECK(both.find("  a\n\nFailed: right\n  at a_test.cu:7\n  b\n") != std::string::npos);
 
   const auto object = json(verdict, root.string());
   CHECK(object.at("verdict") == "failed");
