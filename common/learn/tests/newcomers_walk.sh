@@ -222,6 +222,10 @@ echo '  broken' >>"$ninja_file"
 expect 3 'is damaged' "$learn" check 01.1
 expect 3 'is damaged' "$learn" list
 cp -p "$work/build.ninja" "$ninja_file"
+# What CMake remembers can be made again.
+head -c 3000 /dev/urandom >"$course/build/simt/CMakeCache.txt"
+expect 0 'Configuring: cmake --preset simt' "$learn" list
+(cd "$course" && cmake --preset simt -D LNH_CLANG=OFF >/dev/null)
 expect 0 'YOUR CODE passes' "$learn" check 01.1
 same "$exercise" "$solution"
 
