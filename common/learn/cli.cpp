@@ -33,6 +33,20 @@ void require_subject(const std::string& subject, const char* command, const char
       "./learn {0} needs {1}; ./learn list shows what there is, and ./learn {0} --help the rest.", command, needs));
 }
 
+/// A command about one exercise, whose number is its first argument.
+template <class Options>
+std::pair<CLI::App*, std::shared_ptr<Options>> add_exercise_command(CLI::App& app, const char* name, const Place& place,
+                                                                    std::function<ExitCode()>& command,
+                                                                    ExitCode (*run)(const Place&, const Options&)) {
+  const auto [sub, options] = add_command<Options>(app, name, place);
+  sub->add_option("exercise", options->exercise);
+  sub->callback([&command, &place, options = options, name, run] {
+    require_subject(options->exercise, name, "the number of an exercise, for example 01.1");
+    command = [&place, options, run] { return run(place, *options); };
+  });
+  return {sub, options};
+}
+
 /// The file as an absolute path, because the program works from the root. Its folder must exist: a new one would hide a
 /// mistyped path.
 std::string picture_file(const std::string& file) {
@@ -86,58 +100,29 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     sub->callback([&command, &place] { command = [&place] { return next(place); }; });
   }
   for (const auto& [name, run] : {std::pair{"check", &check}, std::pair{"watch", &watch}}) {
-    auto [sub, options] = add_command<CheckOptions>(app, name, place);
-    sub->add_option("exercise", options->exercise);
+    auto [sub, options] = add_exercise_command(app, name, place, command, run);
     sub->add_flag("-v,--verbose", options->verbose);
     sub->add_flag("--json", options->json);
     CLI::Option* gpu = sub->add_flag("--gpu", options->gpu);
     CLI::Option* seed = sub->add_option("--seed", options->seed)->excludes(gpu);
-    CLI::Option* seeds = sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000))->excludes(gpu);
+    sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000))->excludes(gpu)->excludes(seed);
     if (run == &check) sub->add_flag("--pristine", options->pristine)->excludes(gpu);
-    sub->callback([&command, &place, options = options, name = name, run = run, seed, seeds] {
-      require_subject(options->exercise, name, "the number of an exercise, for example 01.1");
-      if (*seed && *seeds)
-        throw UsageError("--seed S runs one order of lanes and warps, --seeds N several: give one of them.");
-      command = [&place, options, run] { return run(place, *options); };
-    });
   }
+  add_exercise_command(app, "hint", place, command, hint);
   {
-    auto [sub, options] = add_command<HintOptions>(app, "hint", place);
-    sub->add_option("exercise", options->exercise);
-    sub->callback([&command, &place, options = options] {
-      require_subject(options->exercise, "hint", "the number of an exercise, for example 01.1");
-      command = [&place, options] { return hint(place, *options); };
-    });
-  }
-  {
-    auto [sub, options] = add_command<CompareOptions>(app, "compare", place);
-    sub->add_option("exercise", options->exercise);
+    auto [sub, options] = add_exercise_command(app, "compare", place, command, compare);
     CLI::Option* json = sub->add_flag("--json", options->json);
     sub->add_flag("--diff", options->diff)->excludes(json);
     sub->add_flag("--gpu", options->gpu);
-    sub->callback([&command, &place, options = options] {
-      require_subject(options->exercise, "compare", "the number of an exercise, for example 01.1");
-      command = [&place, options] { return compare(place, *options); };
-    });
   }
   {
-    auto [sub, options] = add_command<ResetOptions>(app, "reset", place);
-    sub->add_option("exercise", options->exercise);
+    auto [sub, options] = add_exercise_command(app, "reset", place, command, reset);
     sub->add_flag("--yes", options->yes);
-    sub->callback([&command, &place, options = options] {
-      require_subject(options->exercise, "reset", "the number of an exercise, for example 01.1");
-      command = [&place, options] { return reset(place, *options); };
-    });
   }
   {
-    auto [sub, options] = add_command<SolveOptions>(app, "solve", place);
-    sub->add_option("exercise", options->exercise);
+    auto [sub, options] = add_exercise_command(app, "solve", place, command, solve);
     sub->add_flag("--show", options->show);
     sub->add_flag("--yes", options->yes);
-    sub->callback([&command, &place, options = options] {
-      require_subject(options->exercise, "solve", "the number of an exercise, for example 01.1");
-      command = [&place, options] { return solve(place, *options); };
-    });
   }
   {
     auto [sub, options] = add_command<ProfileOptions>(app, "profile", place);
