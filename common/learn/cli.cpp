@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <learn/files.h>
+#include <learn/text.h>
 
 #include <memory>
 
@@ -60,6 +61,9 @@ std::string picture_file(const std::string& file) {
 
 std::string sentence(const CLI::ParseError& error) {
   const std::string text = error.what();
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    return replaced(text, " excludes ", " and ") + " cannot be given together.";
+  }
   const bool value_is_missing =
       dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with("missing");
   return value_is_missing ? text.substr(0, text.find(':')) + " needs a value behind it." : text;

@@ -264,6 +264,9 @@ TEST_CASE("the command line is refused with a reason where it makes no sense") {
   CHECK(parse({"profile"}).starts_with("./learn profile needs the number of a chapter or of an exercise"));
   CHECK(parse({"trace", "--svg", "a.svg"}).starts_with("./learn trace needs the number of a chapter"));
   CHECK(parse({"trace", "01"}).starts_with("./learn trace needs --svg FILE"));
+  CHECK(parse({"check", "01.1", "--seed", "1", "--seeds", "2"}) == "--seed and --seeds cannot be given together.");
+  CHECK(parse({"compare", "01.1", "--json", "--diff"}) == "--json and --diff cannot be given together.");
+  CHECK(parse({"reset"}).starts_with("./learn reset needs the number of an exercise, for example 01.1;"));
   CHECK(parse({"check", "01.1", "--seeds"}) == "--seeds needs a value behind it.");
   CHECK(parse({"tour", "--rows", "0"}).find("--rows") != std::string::npos);
   CHECK(parse({"tour", "--rows", "many"}).find("--rows") != std::string::npos);
