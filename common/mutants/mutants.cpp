@@ -373,16 +373,16 @@ std::string json(const std::vector<Mutant>& mutants, const std::vector<Verdict>&
 std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts) {
   std::string page =
       "# Known-wrong kernels, and the tests that kill them\n\n"
-      "A test is worth what it rejects. Each line here is the reference solution of an exercise with one mistake put "
-      "into it. The\n"
-      "exercise's own test is built against it and must fail, by a wrong value or by a finding of the executor. The "
-      "third column is the\n"
-      "test case that fails first; behind it, in brackets, the finding, where it was one. The last is the mistake that "
-      "the test then\n"
-      "names as the likely one; it is empty where the mistake has no oracle.\n\n"
-      "The mistakes are in `exercises/*/mutants.json`. `build/simt/common/mutants/mutants` puts them in, one at a "
-      "time, and with `--page` it\n"
-      "writes this page. `./learn test --long` runs it; `mutants 01.2` tries one exercise alone.\n\n" +
+      "A test is worth what it rejects. Each line here is the reference solution of an exercise with one mistake put\n"
+      "into it. The exercise's own test is built against it and must fail, by a wrong value or by a finding of the\n"
+      "executor. The third column is the test case that fails first; behind it, in brackets, the finding, where it "
+      "was\n"
+      "one. The last is which of the [known mistakes](mistakes.md) the test then names; where two give the same "
+      "values,\n"
+      "both; it is empty where the mistake has no oracle, or a finding comes first.\n\n"
+      "The mistakes are in `exercises/*/mutants.json`. `./learn mutants` puts them in, one at a time, and with "
+      "`--page`\n"
+      "it writes this page. `./learn test --long` runs it; `./learn mutants 01.2` tries one exercise alone.\n\n" +
       summary(mutants, verdicts);
   std::string exercise;
   for (std::size_t i = 0; i < mutants.size(); ++i) {
