@@ -43,7 +43,7 @@ Json counted(const ExerciseProgram& program) {
 /// The reference, built in the same folder.
 ExerciseProgram solution_program(const Place& place, const Exercise& exercise) {
   const std::string target = exercise.target + "_solution";
-  const Finished built = run({"cmake", "--build", place.build.string(), "--target", target});
+  const Finished built = build(place, {target});
   if (built.exit_code != 0) throw std::runtime_error("The reference could not be built:\n" + built.output);
   return {place.build / "chapters" / target, true, {}};
 }

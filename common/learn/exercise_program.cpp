@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <learn/files.h>
 #include <learn/marks.h>
-#include <learn/process.h>
 
 #include <unistd.h>
 
@@ -95,6 +94,13 @@ void tell_failed_build(Verdict& verdict, const std::string& output, const std::s
 
 }  // namespace
 
+Finished build(const Place& place, const std::vector<std::string>& targets) {
+  // flock is there on every Linux, and holds the lock until the last compiler has ended, even if ./learn is killed.
+  std::vector<std::string> command{"flock", place.build.string(), "cmake", "--build", place.build.string(), "--target"};
+  command.insert(command.end(), targets.begin(), targets.end());
+  return run(command);
+}
+
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine) {
   if (exercise.reading) throw UsageError(reading_note(exercise));
   const std::string file = exercise.file.string();
@@ -117,9 +123,9 @@ ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, boo
   const auto read_as_cuda = [&] { return run({"common/legal_cuda/check.sh", source}); };
   const auto start = std::chrono::steady_clock::now();
   std::future<Finished> gate = std::async(pristine ? std::launch::deferred : std::launch::async, read_as_cuda);
-  const Finished build = run({"cmake", "--build", place.build.string(), "--target", target});
-  if (build.exit_code != 0) {
-    tell_failed_build(verdict, build.output, target, place);
+  const Finished built = build(place, {target});
+  if (built.exit_code != 0) {
+    tell_failed_build(verdict, built.output, target, place);
     return program;
   }
   const Finished legality = gate.get();

@@ -3,6 +3,7 @@
 
 #include <learn/commands.h>
 #include <learn/course.h>
+#include <learn/process.h>
 #include <learn/verdict.h>
 
 #include <cstdint>
@@ -20,6 +21,10 @@ struct ExerciseProgram {
   bool built = false;
   Verdict verdict;  // with whose code it is; if it was not built, also with why
 };
+
+/// cmake --build, while no other ./learn builds in the same folder: of two builds that compile the same file, ninja
+/// forgets what it was made of, and takes it for up to date whatever is saved later.
+Finished build(const Place& place, const std::vector<std::string>& targets);
 
 /// Builds the test of the reader's file, or of the untouched stub if pristine, and has clang read the file as CUDA
 /// meanwhile. Throws UsageError if the file is missing.

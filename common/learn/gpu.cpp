@@ -123,9 +123,9 @@ GpuCosts gpu_costs(const Place& place, const Exercise& exercise, const std::stri
   fs::path benchmark_source = place.root / exercise.file;
   benchmark_source.replace_filename(benchmark_source.stem().string() + "_benchmark.cu");
   const bool has_benchmark = fs::exists(benchmark_source);
-  std::vector<std::string> build{"cmake", "--build", gpu.build.string(), "--target", test};
-  if (has_benchmark) build.push_back(test + "_benchmark");
-  const Finished built = run(build);
+  std::vector<std::string> targets{test};
+  if (has_benchmark) targets.push_back(test + "_benchmark");
+  const Finished built = build(gpu, targets);
   if (built.exit_code != 0) throw std::runtime_error("nvcc did not build it:\n" + built.output);
 
   GpuCosts costs;

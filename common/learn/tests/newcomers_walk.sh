@@ -253,6 +253,20 @@ wait "$watching" || fail "watch ended with exit code $? when it was interrupted"
 watched 'Stopped watching' 1
 watching=
 
+echo '-- two commands at the same time: both judge the file as it is, and so does the next one'
+for _ in 1 2 3; do
+  for version in "$solution" "$work/wrong"; do
+    cp "$version" "$exercise"
+    code=$([ "$version" = "$solution" ] && echo 0 || echo 1)
+    "$learn" check 01.1 >/dev/null 2>&1 &
+    beside=$!
+    expect "$code" 'YOUR CODE ' "$learn" check 01.1
+    got=0
+    wait "$beside" || got=$?
+    [ "$got" = "$code" ] || fail "a check beside another one ended with exit code $got, not $code"
+  done
+done
+
 echo '-- every exercise solved: each check passes, each compares, the course does not care, and sync leaves the files alone'
 for reference in "$course"/solutions/*/*.cuh; do
   cp "$reference" "$course/exercises/${reference#"$course/solutions/"}"
