@@ -18,10 +18,13 @@ std::string with_short_paths(std::string text, const Place& place) {
   return replaced(text, place.build.lexically_relative(place.root).string() + "/stubs/", "exercises/");
 }
 
-Verdict check_and_tell(const Place& place, const Exercise& exercise, const CheckOptions& options) {
+Verdict judge(const Place& place, const Exercise& exercise, const CheckOptions& options) {
   if (!options.json) fmt::print("{}", heading(exercise, options.pristine ? "STUB" : "YOUR CODE"));
   std::fflush(stdout);  // compiling takes seconds
-  Verdict verdict = options.gpu ? judge_on_gpu(place, exercise, options) : judge_exercise(place, exercise, options);
+  return options.gpu ? judge_on_gpu(place, exercise, options) : judge_exercise(place, exercise, options);
+}
+
+void tell(const Verdict& verdict, const Place& place, const CheckOptions& options) {
   if (options.json) {
     fmt::print("{}\n", json(verdict, place.root).dump());
   } else {
@@ -29,10 +32,9 @@ Verdict check_and_tell(const Place& place, const Exercise& exercise, const Check
   }
   std::fflush(stdout);
   if (!options.pristine && verdict.outcome != Outcome::could_not_build) {
-    change_progress(place.root, exercise.id,
+    change_progress(place.root, verdict.exercise,
                     [&](Progress& progress) { progress.checked_now(verdict.passed(), now()); });
   }
-  return verdict;
 }
 
 ExitCode check(const Place& place, const CheckOptions& options) {
@@ -41,7 +43,8 @@ ExitCode check(const Place& place, const CheckOptions& options) {
     fmt::print("Exercise {}: {}\n\n{}\n", exercise.id, exercise.title, reading_note(exercise));
     return success;
   }
-  const Verdict verdict = check_and_tell(place, exercise, options);
+  const Verdict verdict = judge(place, exercise, options);
+  tell(verdict, place, options);
   if (verdict.outcome == Outcome::could_not_build) return bad_machine;
   return verdict.passed() ? success : failure;
 }

@@ -7,7 +7,10 @@
 
 namespace learn {
 
-/// Judges the code, prints the verdict as the options ask, and notes it in the reader's progress.
-Verdict check_and_tell(const Place& place, const Exercise& exercise, const CheckOptions& options);
+/// Says whose code it is and judges it.
+Verdict judge(const Place& place, const Exercise& exercise, const CheckOptions& options);
+
+/// Prints the verdict as the options ask, and notes it in the reader's progress.
+void tell(const Verdict& verdict, const Place& place, const CheckOptions& options);
 
 }  // namespace learn

@@ -149,8 +149,8 @@ std::vector<std::string> test_command(const ExerciseProgram& program, const std:
                                       const std::vector<std::string>& arguments) {
   std::vector<std::string> command{"env", fmt::format("SIMT_TIME_LIMIT={}", test_limit_seconds)};
   command.insert(command.end(), settings.begin(), settings.end());
-  // timeout is for a program that does not even run the executor's clock.
-  command.insert(command.end(), {"timeout", "--kill-after=5", std::to_string(test_limit_seconds + 10),
+  // timeout is for a program that does not even run the executor's clock; in the foreground, so that Ctrl-C reaches it.
+  command.insert(command.end(), {"timeout", "--foreground", "--kill-after=5", std::to_string(test_limit_seconds + 10),
                                  program.program.string(), "--no-colors"});
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;

@@ -49,7 +49,7 @@ ExitCode watch(const Place& place, const CheckOptions& options) {
   const Exercise exercise = find_exercise(chapters(place.root), options.exercise);
   if (exercise.reading) throw UsageError(reading_note(exercise));
   const bool on_terminal = isatty(STDOUT_FILENO) == 1 && !options.json;
-  // Ctrl-C reaches the compiler or the test as well, which end; then this does, between two checks.
+  // Ctrl-C reaches the compiler or the test as well, which end; then this does.
   std::signal(SIGINT, [](int) { interrupted = true; });
 
   // Polling: it works on every file system, on those that containers and WSL2 share with another machine, too.
@@ -63,8 +63,9 @@ ExitCode watch(const Place& place, const CheckOptions& options) {
     if (!current || current == checked) continue;
     checked = current;
     if (on_terminal) fmt::print("\033[2J\033[H");
-    const Verdict verdict = check_and_tell(place, exercise, options);
-    if (interrupted) break;
+    const Verdict verdict = judge(place, exercise, options);
+    if (interrupted) break;  // in the middle, so the verdict says nothing about the code
+    tell(verdict, place, options);
     if (options.json) continue;
     if (first) {
       fmt::print("\nWatching {}: every save is checked. Ctrl-C ends it.\n", exercise.file.string());

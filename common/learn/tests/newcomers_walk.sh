@@ -253,6 +253,19 @@ wait "$watching" || fail "watch ended with exit code $? when it was interrupted"
 watched 'Stopped watching' 1
 watching=
 
+echo '-- Ctrl-C in the middle of a kernel that does not end: watch ends at once, and says nothing about the code'
+body 'while (row >= 0) args.y[0] = 1.0f;'
+setsid env --default-signal=INT "$learn" watch 01.1 >"$work/watched" 2>&1 </dev/null &
+watching=$!
+until compgen -G "$course/build/simt/report_*.jsonl" >/dev/null || ! kill -0 "$watching" 2>/dev/null; do sleep 0.1; done
+begin=$SECONDS
+kill -INT -- "-$watching"
+wait "$watching" || fail "watch ended with exit code $? when it was interrupted"
+[ $((SECONDS - begin)) -lt 5 ] || fail "watch took $((SECONDS - begin)) s to end"
+watched 'Stopped watching' 1
+! grep 'does not end' "$work/watched" || fail 'watch has judged a test that was interrupted'
+watching=
+
 echo '-- two commands at the same time: both judge the file as it is, and so does the next one'
 for _ in 1 2 3; do
   for version in "$solution" "$work/wrong"; do
