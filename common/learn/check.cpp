@@ -6,8 +6,6 @@
 #include <learn/progress.h>
 #include <learn/text.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 
 namespace learn {
@@ -26,7 +24,7 @@ Verdict judge(const Place& place, const Exercise& exercise, const CheckOptions& 
 
 void tell(const Verdict& verdict, const Place& place, const CheckOptions& options) {
   if (options.json) {
-    fmt::print("{}\n", json(verdict, place.root).dump());
+    fmt::print("{}\n", json_line(verdict, place.root));
   } else {
     fmt::print("{}", text(verdict, place.root, options.verbose));
   }

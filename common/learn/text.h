@@ -11,8 +11,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 inline constexpr std::size_t terminal_columns = 80;
 
-/// The columns that a text in UTF-8 takes: its characters without the combining ones. The course has no wide ones.
+/// The columns that a text in UTF-8 takes: its characters without the combining ones. The course has none that are
+/// wide.
 std::size_t columns_of(const std::string& text);
+
+/// The beginning of a line, with … at its end, where the line takes more columns than these.
+std::string shortened(const std::string& line, std::size_t columns);
 
 /// One line broken between words so that no part is longer than the columns where that is possible; the parts behind
 /// the first are indented as the line is, and by `hanging` more.

@@ -75,6 +75,24 @@ std::string quoted(const Fault& fault, const std::string& root) {
   return text;
 }
 
+std::string findings(const std::vector<Fault>& faults, const std::string& root) {
+  std::string text = faults.empty() ? "" : "\nFindings:\n";
+  for (const Fault& fault : faults) text += quoted(fault, root);
+  return text;
+}
+
+/// What the wrong values look like.
+std::string likely(const SplitText& message) {
+  const std::vector<LikelyMistake>& mistakes = message.mistakes;
+  if (mistakes.empty()) return message.no_known_mistake ? "\nNo known mistake fits these values.\n" : "";
+  std::string text = mistakes.size() > 1 ? "\nTwo known mistakes give these values:\n" : "\n";
+  for (const LikelyMistake& mistake : mistakes) {
+    text += wrapped(fmt::format("{}{}.", mistakes.size() > 1 ? "  " : "Likely mistake: ", mistake.sentence), 2) + "\n" +
+            wrapped(fmt::format("  Read {}.", mistake.section), 2) + "\n";
+  }
+  return text;
+}
+
 /// printf is how many people look into a kernel.
 std::string what_it_printed(const std::string& subject, const Lines& printed) {
   constexpr std::size_t shown = 40;
@@ -132,7 +150,9 @@ SplitText split(const Lines& lines) {
       result.rest.push_back(lines[i]);
     }
   }
-  while (!result.rest.empty() && result.rest.back().empty()) result.rest.pop_back();
+  Lines& rest = result.rest;
+  while (!rest.empty() && rest.back().empty()) rest.pop_back();
+  rest.erase(rest.begin(), std::find_if(rest.begin(), rest.end(), [](const auto& line) { return !line.empty(); }));
   return result;
 }
 
@@ -149,20 +169,17 @@ void read_report(Verdict& verdict, const std::string& report, const std::string&
     }
     const std::string message = entry.at("message");
     not_written = not_written || (verdict.failures.empty() && message.find("not written yet") != std::string::npos);
-    const SplitText parts = split(lines_of(message));
-    if (verdict.failures.empty()) {
-      verdict.faults = parts.faults;
-      verdict.mistakes = parts.mistakes;
-      verdict.no_known_mistake = parts.no_known_mistake;
-    }
-    verdict.failures.push_back({without_subject(entry.at("test")), entry.at("file"), entry.at("line"), parts.rest});
+    verdict.failures.push_back(
+        {without_subject(entry.at("test")), entry.at("file"), entry.at("line"), split(lines_of(message))});
   }
   // What ends a program at once is told on its output.
-  SplitText said = split(lines_of(printed));
-  std::erase_if(said.rest, [](const std::string& line) { return line.starts_with("The program was ended by exit()"); });
-  while (!said.rest.empty() && said.rest.front().empty()) said.rest.erase(said.rest.begin());
-  verdict.printed = said.rest;
-  verdict.faults.insert(verdict.faults.end(), said.faults.begin(), said.faults.end());
+  Lines lines = lines_of(printed);
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("The program was ended by exit()"); });
+  const SplitText said = split(lines);
+  // A line may have no end, where the code prints in a loop.
+  constexpr std::size_t columns = 5 * terminal_columns;
+  for (const std::string& line : said.rest) verdict.printed.push_back(shortened(line, columns));
+  verdict.faults = said.faults;
 
   const auto count = fmt::format("{} of {} tests failed", verdict.failed, verdict.tests);
   if (exit_code == 124 || exit_code == 137) {  // of ./learn's time limit, and of timeout's
@@ -236,27 +253,9 @@ std::string text(const Verdict& verdict, const std::string& root, bool verbose) 
   for (const Failure& failure : verdict.failures) {
     if (!verbose && failure.test != verdict.failures.front().test) break;
     text += "\n" + wrapped("Failed: " + failure.test, 2) + fmt::format("\n  at {}:{}\n", failure.file, failure.line);
-    text += paragraphs(failure.message);
+    text += paragraphs(failure.message.rest) + likely(failure.message) + findings(failure.message.faults, root);
   }
-
-  if (verdict.mistakes.size() > 1) {
-    text += "\nTwo known mistakes give these values:\n";
-    for (const LikelyMistake& mistake : verdict.mistakes) {
-      text += wrapped(fmt::format("  {}.", mistake.sentence), 2) + "\n" +
-              wrapped(fmt::format("  Read {}.", mistake.section), 2) + "\n";
-    }
-  } else if (!verdict.mistakes.empty()) {
-    const LikelyMistake& mistake = verdict.mistakes.front();
-    text += "\n" + wrapped(fmt::format("Likely mistake: {}.", mistake.sentence), 2) + "\n" +
-            wrapped(fmt::format("  Read {}.", mistake.section), 2) + "\n";
-  } else if (verdict.no_known_mistake) {
-    text += "\nNo known mistake fits these values.\n";
-  }
-
-  if (!verdict.faults.empty()) text += "\nFindings:\n";
-  for (const Fault& fault : verdict.faults) text += quoted(fault, root);
-
-  text += "\n";
+  text += findings(verdict.faults, root) + "\n";
   for (const std::string& note : verdict.notes) text += wrapped(note) + "\n";
   return text + wrapped("Next: " + verdict.next, 2) + "\n";
 }
@@ -268,12 +267,16 @@ nlohmann::ordered_json json(const Verdict& verdict, const std::string& root) {
     failures.push_back({{"test", failure.test},
                         {"file", failure.file},
                         {"line", failure.line},
-                        {"message", fmt::format("{}", fmt::join(failure.message, "\n"))}});
+                        {"message", fmt::format("{}", fmt::join(failure.message.rest, "\n"))}});
   }
-  for (const LikelyMistake& mistake : verdict.mistakes) {
+  // Of the first failure, as a person is told them.
+  const SplitText first = verdict.failures.empty() ? SplitText{} : verdict.failures.front().message;
+  for (const LikelyMistake& mistake : first.mistakes) {
     mistakes.push_back({{"name", mistake.name}, {"sentence", mistake.sentence}, {"read", mistake.section}});
   }
-  for (const Fault& fault : verdict.faults) {
+  std::vector<Fault> all_faults = first.faults;
+  all_faults.insert(all_faults.end(), verdict.faults.begin(), verdict.faults.end());
+  for (const Fault& fault : all_faults) {
     faults.push_back({{"check", fault.check},
                       {"title", fault.title},
                       {"file", fault.file},
@@ -306,6 +309,10 @@ nlohmann::ordered_json json(const Verdict& verdict, const std::string& root) {
           {"build_seconds", verdict.build_seconds},
           {"test_seconds", verdict.test_seconds},
           {"next", verdict.next}};
+}
+
+std::string json_line(const Verdict& verdict, const std::string& root) {
+  return json(verdict, root).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace learn

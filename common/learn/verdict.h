@@ -34,12 +34,20 @@ struct LikelyMistake {
   std::string section;   // what to read
 };
 
+/// A text's lines: what is wrong, and apart from it the findings and the likely mistakes.
+struct SplitText {
+  std::vector<std::string> rest;  // neither begins nor ends with an empty line
+  std::vector<Fault> faults;
+  std::vector<LikelyMistake> mistakes;
+  bool no_known_mistake = false;  // the values were compared with the known mistakes, and none fits
+};
+
 /// A check of a test that failed.
 struct Failure {
   std::string test;  // its title, without the subject
   std::string file;
   int line = 0;
-  std::vector<std::string> message;  // lines: what is wrong, without findings and likely mistakes
+  SplitText message;
 };
 
 enum class Outcome {
@@ -63,9 +71,7 @@ struct Verdict {
   int tests = 0, failed = 0;
   std::vector<std::string> printed;       // by the code itself
   std::vector<Failure> failures;          // in the order in which they came
-  std::vector<LikelyMistake> mistakes;    // of the first failure
-  bool no_known_mistake = false;          // it was compared with the known ones, and none fits
-  std::vector<Fault> faults;              // of the first failure
+  std::vector<Fault> faults;              // of what ended the program, and of compute-sanitizer
   std::vector<Diagnostic> diagnostics;    // where it was not compiled or not legal
   std::vector<std::string> build_output;  // in the same cases: all that the compiler said
   std::vector<std::string> first_error;   // the part of it that a reader needs
@@ -80,13 +86,6 @@ struct Verdict {
 /// mistakes, counts. exit_code is the program's. An outcome other than failed or passed says why it did not end.
 void read_report(Verdict& verdict, const std::string& report, const std::string& printed, int exit_code);
 
-/// The lines of text that are findings, and the others.
-struct SplitText {
-  std::vector<std::string> rest;
-  std::vector<Fault> faults;
-  std::vector<LikelyMistake> mistakes;
-  bool no_known_mistake = false;
-};
 SplitText split(const std::vector<std::string>& lines);
 
 /// The diagnostics in a compiler's output.
@@ -104,5 +103,7 @@ std::string heading(const Exercise& exercise, const std::string& subject);
 std::string text(const Verdict& verdict, const std::string& root, bool verbose);
 
 nlohmann::ordered_json json(const Verdict& verdict, const std::string& root);
+/// The same on one line. A byte that is no UTF-8, as a kernel may print it or a comment may hold it, becomes U+FFFD.
+std::string json_line(const Verdict& verdict, const std::string& root);
 
 }  // namespace learn

@@ -61,8 +61,9 @@ struct Sample {
 
 // ---- Reports
 
-/// Says it, behind all that the program has printed so far, and ends the program.
-[[noreturn]] void end_program(const std::string& text, int exit_code) {
+/// Says it on a line of its own, behind all that the program has printed so far, and ends the program.
+[[noreturn]] void end_program(const std::string& words, int exit_code) {
+  const std::string text = "\n" + words;  // what the program printed last may lack its line end
   // The thread that crashed may have been in the middle of a printf: then what it printed is lost.
   constexpr int attempts = 100;
   for (int i = 0; i < attempts && ftrylockfile(stdout) != 0; ++i) {

@@ -21,7 +21,7 @@ bool tests_are_over = false;
 // exit(0) in the code under test must not pass for a success.
 void on_exit_of_program() {
   if (tests_are_over) return;
-  std::puts("The program was ended by exit() before its tests were over: does the code call exit()?");
+  std::puts("\nThe program was ended by exit() before its tests were over: does the code call exit()?");
   std::fflush(stdout);
   std::_Exit(exit_ended);
 }

@@ -230,3 +230,11 @@ TEST_CASE("text for a terminal is broken between words, by columns and not by by
   CHECK(learn::wrapped("aaaaaaaaaaaaaaaa b", 0, 5) == "aaaaaaaaaaaaaaaa\nb");
   CHECK(learn::plain_text("text\n\n```cpp\nif (a)\n  b;\n```\n") == "text\n\n    if (a)\n      b;\n");
 }
+
+TEST_CASE("a line that is too long is cut behind a whole character") {
+  CHECK(learn::shortened("abc", 3) == "abc");
+  CHECK(learn::shortened("abcd", 3) == "ab…");
+  CHECK(learn::shortened("αβx̂y", 4) == "αβx̂y");
+  CHECK(learn::shortened("αβx̂yz", 4) == "αβx̂…");
+  CHECK(learn::shortened("", 3).empty());
+}

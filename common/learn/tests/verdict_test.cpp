@@ -120,6 +120,28 @@ TEST_CASE("the verdict is told in one order: verdict, failure, mistake, finding 
   fs::remove_all(root);
 }
 
+TEST_CASE("told in full, each failure has its own mistake and findings") {
+  const std::string first = "worst: row 1\\nlikely mistake: eps is missing (eps_missing); read a/README.md, Idea";
+  const std::string second = "race: threads meet\\n  at a.cuh:2 in kernel\\n\\nin case: 7";
+  const learn::Verdict verdict =
+      verdict_on(failure(first) + failure(second), "time: the kernel does not end\n  at b.cuh:3 in kernel\n", 124);
+  const std::string of_first = "\nFailed: right\n  at a_test.cu:7\n  worst: row 1\n\nLikely mistake: eps is missing.\n "
+                               " Read a/README.md, Idea.\n";
+  const std::string of_second =
+      "\nFailed: right\n  at a_test.cu:7\n  in case: 7\n\nFindings:\n  race: threads meet\n    at a.cuh:2 in kernel\n";
+  const std::string of_end = "\nFindings:\n  time: the kernel does not end\n    at b.cuh:3 in kernel\n\nNext: ";
+  CHECK(text(verdict, "/nonexistent", true).find(of_first + of_second + of_end) != std::string::npos);
+  CHECK(text(verdict, "/nonexistent", false).find(of_first + of_end) != std::string::npos);
+}
+
+TEST_CASE("what a kernel prints may be no UTF-8, and a line of it may have no end") {
+  const learn::Verdict verdict = verdict_on(all_passed, "caf\xe9\n" + std::string(1 << 20, 'x'), 0);
+  const auto object = nlohmann::json::parse(json_line(verdict, "/nonexistent"));
+  CHECK(object.at("passed") == true);
+  CHECK(object.at("printed").get<std::string>().starts_with("caf\uFFFD\nxxx"));
+  CHECK(text(verdict, "/nonexistent", false).size() < 1000);
+}
+
 TEST_CASE("two mistakes that fit are both told, and none is told as well") {
   const auto told = [](const std::string& message) {
     return text(verdict_on(failure(message) + one_failed, "", 1), "/nonexistent", false);
@@ -206,13 +228,13 @@ TEST_CASE("a doctest program writes the report that is read here") {
   const learn::Verdict fails = verdict_of("*message*");
   REQUIRE(fails.failures.size() == 2);
   CHECK(fails.failures[0].test == "a message, and a check without one");
-  CHECK(fails.failures[0].message == Lines{"SUBJECT says \"this\"", "and this, with a tab:\t.", "around it"});
-  CHECK(fails.failures[1].message == Lines{"expected one == 2, and it is 1 == 2", "around it"});
+  CHECK(fails.failures[0].message.rest == Lines{"SUBJECT says \"this\"", "and this, with a tab:\t.", "around it"});
+  CHECK(fails.failures[1].message.rest == Lines{"expected one == 2, and it is 1 == 2", "around it"});
   CHECK(fails.failures[0].file.ends_with("report_fixture.cpp"));
   CHECK(fails.failures[0].line + 1 == fails.failures[1].line);
   CHECK(fails.failed == 1);
 
-  CHECK(verdict_of("*throws*").failures.at(0).message == Lines{"thrown: κ"});
+  CHECK(verdict_of("*throws*").failures.at(0).message.rest == Lines{"thrown: κ"});
   CHECK(verdict_of("*exits*").outcome == learn::Outcome::ended_early);
   CHECK(verdict_of("*leaves*").outcome == learn::Outcome::ended_early);
   CHECK(verdict_of("no such test").outcome == learn::Outcome::failed);

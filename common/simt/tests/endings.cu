@@ -42,7 +42,7 @@ __global__ void one_lane_loops(volatile int* count) {
 
 __global__ void loop_with_printf(const volatile int* flag) {
   while (*flag == 0) {  // here: first of printf
-    std::printf("still here\n");
+    std::printf("still here; ");
   }  // here: last of printf
 }
 

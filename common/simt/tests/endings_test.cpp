@@ -113,6 +113,10 @@ TEST_CASE("time: a loop that prints") {
              line("first of printf"), line("last of printf"));
 }
 
+TEST_CASE("what is said begins a line, whatever was printed before") {
+  CHECK(run("loop with printf", "SIMT_TIME_LIMIT=1").says("\ntime: the kernel does not end\n"));
+}
+
 TEST_CASE("time: a loop that calls a device function is the kernel's, not the function's") {
   check_time("loop with call", no_end, "(anonymous namespace)::loop_with_call", "block (0,0,0)", line("first of call"),
              line("last of call"));
