@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <regex>
 #include <sstream>
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* file_name = "progress.txt";
 constexpr const char* head =
-    "# How far you are, kept by ./learn. The file is yours: change it or delete it as you like.\n";
+    "# How far you are, kept by ./learn. The file is yours: change it or delete it as you like.";
 
 std::string text_of(Time time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
@@ -63,7 +64,15 @@ std::string line_of(const std::string& exercise, const Progress& progress) {
   if (progress.passed) line += "  passed=" + text_of(*progress.passed);
   if (progress.hints > 0) line += fmt::format("  hints={}", progress.hints);
   if (progress.solution) line += "  solution=" + text_of(*progress.solution);
-  return line + "\n";
+  return line;
+}
+
+/// The exercise that a line is about; empty for a comment.
+std::string exercise_of(const std::string& line) {
+  std::istringstream words(line);
+  std::string exercise;
+  words >> exercise;
+  return exercise.starts_with('#') ? "" : exercise;
 }
 
 /// While it lives, no other ./learn changes the progress of this course. The lock is on the folder, so that there is
@@ -101,9 +110,11 @@ std::map<std::string, Progress> read_progress(const fs::path& root) {
   int number = 0;
   for (const std::string& line : lines_of(read_text(file))) {
     ++number;
+    const std::string id = exercise_of(line);
+    if (id.empty()) continue;
     std::istringstream words(line);
-    std::string id, field;
-    if (!(words >> id) || id.starts_with('#')) continue;
+    std::string field;
+    words >> field;  // the exercise
     Progress progress;
     bool understood = std::regex_match(id, exercise);
     while (understood && words >> field) {
@@ -123,12 +134,19 @@ std::map<std::string, Progress> read_progress(const fs::path& root) {
 
 void change_progress(const fs::path& root, const std::string& exercise, const std::function<void(Progress&)>& change) {
   const Lock lock(root);
-  std::map<std::string, Progress> all = read_progress(root);
-  change(all[exercise]);
-  std::string text = head;
-  for (const auto& [id, progress] : all) text += line_of(id, progress);
+  Progress progress = read_progress(root)[exercise];
+  change(progress);
+  // The other lines stay as they are; some may be the reader's own.
+  const fs::path file = root / file_name;
+  std::vector<std::string> lines = fs::exists(file) ? lines_of(read_text(file)) : std::vector<std::string>{head};
+  const auto is_its = [&](const std::string& line) { return exercise_of(line) == exercise; };
+  auto at =
+      std::find_if(lines.begin(), lines.end(), [&](const std::string& line) { return exercise_of(line) >= exercise; });
+  if (at == lines.end() || !is_its(*at)) at = lines.insert(at, "");
+  *at = line_of(exercise, progress);
+  lines.erase(std::remove_if(at + 1, lines.end(), is_its), lines.end());
   try {
-    write_text(root / file_name, text);
+    write_text(file, fmt::format("{}\n", fmt::join(lines, "\n")));
   } catch (const std::runtime_error& error) {
     throw MachineError(fmt::format("Your progress could not be kept. {}", error.what()));
   }

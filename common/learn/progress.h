@@ -32,7 +32,7 @@ struct Progress {
 /// std::runtime_error where the file cannot be read.
 std::map<std::string, Progress> read_progress(const std::filesystem::path& root);
 
-/// Reads the file, changes the entry of one exercise and writes the file, while no other ./learn does. Throws as
+/// Reads the file, changes the line of one exercise and writes the file, while no other ./learn does. Throws as
 /// read_progress(), and MachineError where the file cannot be written; then it is as it was.
 void change_progress(const std::filesystem::path& root, const std::string& exercise,
                      const std::function<void(Progress&)>& change);

@@ -38,25 +38,26 @@ ExitCode replace(const Place& place, const Exercise& exercise, const std::string
                  bool yes) {
   const fs::path file = place.root / exercise.file;
   if (fs::exists(file)) {
-    const std::string old = read_text(file);
+    std::string old = read_text(file);
     if (old == text) {
       fmt::print("{} is {} already.\n", exercise.file.string(), what);
       return success;
     }
-    const fs::path copy = kept_copy(file, old);
-    const std::string copy_name = copy.lexically_relative(place.root).string();
-    if (!agrees(
-            fmt::format("Put {} into {}? What it holds now is kept as {}.", what, exercise.file.string(), copy_name),
-            yes)) {
+    const auto short_name = [&](const fs::path& copy) { return copy.lexically_relative(place.root).string(); };
+    if (!agrees(fmt::format("Put {} into {}? What it holds is kept as {}.", what, exercise.file.string(),
+                            short_name(kept_copy(file, old))),
+                yes)) {
       fmt::print("Nothing was changed.\n");
       return failure;
     }
+    old = read_text(file);  // the reader may have saved it meanwhile
+    const fs::path copy = kept_copy(file, old);
     try {
       write_text(copy, old);
     } catch (const std::runtime_error& error) {
       throw MachineError(fmt::format("{} Nothing was changed.", error.what()));
     }
-    fmt::print("Kept your file as {}.\n", copy_name);
+    fmt::print("Kept your file as {}.\n", short_name(copy));
   }
   try {
     write_text(file, text);

@@ -100,6 +100,14 @@ TEST_CASE("progress is what was noted, and a line that cannot be understood stop
   }
 }
 
+TEST_CASE("a note changes its own line alone") {
+  const SmallCourse course;
+  learn::write_text(course.root / "progress.txt", "# mine\n01.2  hints=1\n\n# and this\n02.1  checks=1\n");
+  const auto seen = [](learn::Progress& progress) { progress.hints = 3; };
+  for (const char* exercise : {"01.2", "01.1", "02.2"}) learn::change_progress(course.root, exercise, seen);
+  CHECK(course.progress() == "# mine\n01.1  hints=3\n01.2  hints=3\n\n# and this\n02.1  checks=1\n02.2  hints=3\n");
+}
+
 TEST_CASE("two commands at the same time lose no note") {
   const SmallCourse course;
   const auto note = [&] {
@@ -153,6 +161,27 @@ TEST_CASE("reset changes a file after a yes alone, and keeps what was there, wha
   fs::remove(course.file);
   CHECK(learn::reset(course.place, {.exercise = "01.1"}) == learn::success);  // nothing to lose
   CHECK(learn::read_text(course.file) == stub_text);
+}
+
+TEST_CASE("what is saved while reset waits for its answer is kept") {
+  const SmallCourse course;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const int before = dup(STDIN_FILENO);
+  dup2(ends[0], STDIN_FILENO);
+  std::clearerr(stdin);
+  std::cin.clear();
+  std::thread reader([&] {
+    std::this_thread::sleep_for(200ms);  // the question stands
+    learn::write_text(course.file, "saved meanwhile\n");
+    CHECK(write(ends[1], "y\n", 2) == 2);
+  });
+  CHECK(learn::reset(course.place, {.exercise = "01.1"}) == learn::success);
+  reader.join();
+  CHECK(learn::read_text(course.file.string() + ".bak") == "saved meanwhile\n");
+  CHECK(learn::read_text(course.file) == stub_text);
+  dup2(before, STDIN_FILENO);
+  for (const int descriptor : {before, ends[0], ends[1]}) close(descriptor);
 }
 
 TEST_CASE("reset that cannot keep the file leaves it alone") {
