@@ -6,6 +6,8 @@
 #include <learn/progress.h>
 #include <learn/text.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 
 namespace learn {
@@ -38,7 +40,16 @@ void tell(const Verdict& verdict, const Place& place, const CheckOptions& option
 ExitCode check(const Place& place, const CheckOptions& options) {
   const Exercise exercise = find_exercise(chapters(place.root), options.exercise);
   if (exercise.reading) {
-    fmt::print("Exercise {}: {}\n\n{}\n", exercise.id, exercise.title, reading_note(exercise));
+    if (options.json) {
+      fmt::print("{}\n", nlohmann::ordered_json{{"exercise", exercise.id},
+                                                {"title", exercise.title},
+                                                {"file", exercise.file.string()},
+                                                {"verdict", "nothing_to_check"},
+                                                {"sentence", reading_note(exercise)}}
+                             .dump());
+    } else {
+      fmt::print("Exercise {}: {}\n\n{}\n", exercise.id, exercise.title, wrapped(reading_note(exercise)));
+    }
     return success;
   }
   const Verdict verdict = judge(place, exercise, options);

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 #include <learn/files.h>
-#include <learn/text.h>
 
+#include <limits>
 #include <memory>
+#include <regex>
 
 namespace learn {
 namespace {
+
+/// From 0 to 2^63 − 1: a minus would be read as a number close to 2^64.
+const CLI::Range any_seed(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
 
 /// rows × cols at most, so that a typing error does not keep the machine busy for an hour.
 constexpr std::int64_t most_elements = std::int64_t{1} << 26;
@@ -61,12 +65,19 @@ std::string picture_file(const std::string& file) {
 
 std::string sentence(const CLI::ParseError& error) {
   const std::string text = error.what();
-  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
-    return replaced(text, " excludes ", " and ") + " cannot be given together.";
-  }
   const bool value_is_missing =
       dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with("missing");
-  return value_is_missing ? text.substr(0, text.find(':')) + " needs a value behind it." : text;
+  if (value_is_missing) return text.substr(0, text.find(':')) + " needs a value behind it.";
+  static const std::regex out_of_range(R"((\S+): Value (.*) not in range \[?(\S+) (?:to|-) (\d+)\]?)");
+  static const std::regex excluded(R"((\S+) excludes (\S+))");
+  std::smatch found;
+  if (std::regex_match(text, found, out_of_range)) {
+    return fmt::format("{} needs a number from {} to {} behind it, not '{}'.", found[1].str(), found[3].str(),
+                       found[4].str(), found[2].str());
+  }
+  if (std::regex_match(text, found, excluded))
+    return fmt::format("{} and {} cannot be given together.", found[1].str(), found[2].str());
+  return text;
 }
 
 void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& command) {
@@ -89,7 +100,7 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
   {
     auto [sub, options] = add_command<TestOptions>(app, "test", place);
     sub->add_flag("--long", options->long_tier);
-    sub->add_option("--seed", options->seed);
+    sub->add_option("--seed", options->seed)->check(any_seed);
     sub->callback(
         [&command, &place, options = options] { command = [&place, options] { return test(place, *options); }; });
   }
@@ -108,7 +119,7 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
     sub->add_flag("-v,--verbose", options->verbose);
     sub->add_flag("--json", options->json);
     CLI::Option* gpu = sub->add_flag("--gpu", options->gpu);
-    CLI::Option* seed = sub->add_option("--seed", options->seed)->excludes(gpu);
+    CLI::Option* seed = sub->add_option("--seed", options->seed)->check(any_seed)->excludes(gpu);
     sub->add_option("--seeds", options->seeds)->check(CLI::Range(1, 1000))->excludes(gpu)->excludes(seed);
     if (run == &check) sub->add_flag("--pristine", options->pristine)->excludes(gpu);
   }

@@ -145,9 +145,9 @@ Exercise find_exercise(const std::vector<Chapter>& chapters, const std::string& 
 
 std::string reading_note(const Exercise& exercise) {
   return fmt::format(
-      "{0} is a reading exercise: there is no code of yours to check. The questions are in {1}, under {0}; "
-      "the table of answers is in {2}. Write down yours before you look.",
-      exercise.id, exercise.file.string(), exercise.solution.string());
+      "{0} is a reading exercise: there is no code of yours to check. The questions are in {1}, under {0}. "
+      "Write down your answers, then compare them: ./learn solve {0} --show.",
+      exercise.id, exercise.file.string());
 }
 
 }  // namespace learn

@@ -225,6 +225,7 @@ std::vector<Diagnostic> diagnostics_in(const Lines& lines) {
 
 Lines first_error(const Lines& lines, const std::string& file) {
   static const std::regex diagnostic(R"(^[^ ]+:\d+:\d+: (fatal )?(error|warning).*)");
+  static const std::regex where(R"(^[^ ]+: (In .*|At global scope):$)");  // above the diagnostics of a function
   auto start = std::find_if(lines.begin(), lines.end(),
                             [&](const std::string& line) { return line.starts_with(file) && is_error(line); });
   if (start == lines.end()) {
@@ -234,7 +235,7 @@ Lines first_error(const Lines& lines, const std::string& file) {
   if (start == lines.end()) start = std::find_if(lines.begin(), lines.end(), is_error);
   if (start == lines.end()) return {lines.begin(), lines.end()};
   const auto is_end = [](const std::string& line) {
-    return std::regex_match(line, diagnostic) || line.starts_with("ninja:");
+    return std::regex_match(line, diagnostic) || std::regex_match(line, where) || line.starts_with("ninja:");
   };
   auto end = std::find_if(start + 1, lines.end(), is_end);
   return {start, std::min(end, start + 6)};

@@ -68,10 +68,9 @@ TEST_CASE("a reading exercise is a heading without a file") {
   CHECK(exercise.file == "exercises/01_three_pass/README.md");
   CHECK(exercise.solution == "solutions/01_three_pass/README.md");
 
-  const std::string note =
-      "01.3 is a reading exercise: there is no code of yours to check. The questions are in "
-      "exercises/01_three_pass/README.md, under 01.3; the table of answers is in solutions/01_three_pass/README.md. "
-      "Write down yours before you look.";
+  const std::string note = "01.3 is a reading exercise: there is no code of yours to check. The questions are in "
+                           "exercises/01_three_pass/README.md, under 01.3. Write down your answers, then compare them: "
+                           "./learn solve 01.3 --show.";
   CHECK(learn::reading_note(exercise) == note);
   const learn::Place place{.root = course.root, .build = course.root / "build"};
   CHECK(learn::check(place, {.exercise = "01.3"}) == learn::success);
@@ -268,8 +267,10 @@ TEST_CASE("the command line is refused with a reason where it makes no sense") {
   CHECK(parse({"compare", "01.1", "--json", "--diff"}) == "--json and --diff cannot be given together.");
   CHECK(parse({"reset"}).starts_with("./learn reset needs the number of an exercise, for example 01.1;"));
   CHECK(parse({"check", "01.1", "--seeds"}) == "--seeds needs a value behind it.");
-  CHECK(parse({"tour", "--rows", "0"}).find("--rows") != std::string::npos);
-  CHECK(parse({"tour", "--rows", "many"}).find("--rows") != std::string::npos);
+  CHECK(parse({"tour", "--rows", "0"}) == "--rows needs a number from 1 to 67108864 behind it, not '0'.");
+  CHECK(parse({"tour", "--rows", "many"}).starts_with("--rows needs a number"));
+  CHECK(parse({"check", "01.1", "--seed", "-1"}).starts_with("--seed needs a number from 0 to "));
+  CHECK(parse({"compare", "01.1", "--json", "--diff"}).ends_with("exclude each other: give one of them."));
   CHECK(parse({"tour", "--rows", "67108864", "--cols", "2"}).find("more than 67108864 elements") != std::string::npos);
   CHECK(parse({"tour", "--fast"}).find("--fast") != std::string::npos);
   CHECK(parse({"bake"}) != "");

@@ -171,6 +171,9 @@ TEST_CASE("of a failed build the reader sees the first error that is theirs") {
                        "  note",      file + ":3:4: error: here",
                        "    3 | x",   "ninja: build stopped"};
   CHECK(learn::first_error(compiler, file) == Lines{compiler[3], compiler[4]});
+  const Lines next_function{"t.cu:3:4: error: 'exercise' has not been declared", "    3 | x",
+                            "t.cu: In function 'void check()':", "t.cu:9:4: error: the same"};
+  CHECK(learn::first_error(next_function, file) == Lines{next_function[0], next_function[1]});
   const Lines linker{"FAILED: chapters/03_3_exercise",
                      "/usr/bin/ld: test.cu.o: in function `kernel':", file + ":9: undefined reference to `__expf'",
                      "collect2: error: ld returned 1 exit status"};
