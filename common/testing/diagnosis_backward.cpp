@@ -62,7 +62,6 @@ struct Mistaken {
 };
 
 // ---- the catalogue
-// ---------------------------------------------------------------------------------------------------
 
 void add_dx(std::vector<Mistaken>& all, const BackwardCase& input, std::int64_t threads, bool in_place) {
   const std::int64_t cols = input.forward.cols, rows = input.forward.rows;
@@ -239,7 +238,6 @@ std::vector<Mistaken> mistakes_of(const BackwardCase& input, std::int64_t thread
 }
 
 // ---- whether one fits
-// ------------------------------------------------------------------------------------------------
 
 /// A prediction of all outputs, each with the kernel's own roundings around it: four times the bounds of backward.h, of
 /// the mistaken terms, because a mistaken kernel may round in other places.
@@ -463,7 +461,6 @@ private:
 };
 
 // ---- the probe, and what shows only on some rows
-// ---------------------------------------------------------------------
 
 /// The same shape and the same nulls, with rows around this mean and random gamma and dy.
 BackwardCase probe_of(const BackwardCase& input, double mean) {

@@ -66,7 +66,6 @@ struct Mistaken {
 };
 
 // ---- the catalogue
-// ---------------------------------------------------------------------------------------------------
 
 /// The moments of a row whose columns are counted as often as weight says, in each of the ways to divide.
 std::vector<std::function<Moments(const Row&, std::int64_t)>> weighted_moments(const Weight& weight) {
@@ -369,7 +368,6 @@ std::vector<Mistaken> mistakes_of(const NormCase& input, Norm norm, std::int64_t
 }
 
 // ---- whether one fits
-// ------------------------------------------------------------------------------------------------
 
 /// The right values of a case and the bounds on them; RMSNorm has no mean.
 struct Truth {
@@ -523,7 +521,6 @@ private:
 };
 
 // ---- the probe, and what shows only on some rows
-// ---------------------------------------------------------------------
 
 /// The same shape and the same nulls, with rows around this mean on which no two mistakes give the same values: neither
 /// the mean nor 1 nor eps is small beside the variance.

@@ -32,7 +32,6 @@ constexpr double unwritten = std::numeric_limits<double>::quiet_NaN();  // becom
 const float poison = DeviceBuffer<float>("poison", 1).download()[0];
 
 // ---- wrong kernels of the forward, in double, each written out
-// -------------------------------------------------------
 
 using Values = std::vector<double>;
 
@@ -373,7 +372,6 @@ TEST_CASE("rows on which many mistakes coincide name none") {
 }
 
 // ---- the backward
-// ----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -528,7 +526,6 @@ TEST_CASE("dgamma and dbeta") {
 }
 
 // ---- single functions
-// ------------------------------------------------------------------------------------------------
 
 TEST_CASE("a candidate fits where all of it does, and none where it is right") {
   using testing::likely_mistake;
