@@ -13,8 +13,8 @@ struct MistakenUpdate {
   double (*count)(double n) = [](double n) { return n + 1; };
   double (*divisor)(double n) = [](double n) { return n + 1; };
   double (*mean)(double n, double mean) = [](double, double mean) { return mean; };
-  double (*m2)(double m2, double old_deviation, double new_deviation) =
-      [](double m2, double old_deviation, double new_deviation) { return m2 + old_deviation * new_deviation; };
+  double (*m2)(double n, double m2, double old_deviation, double new_deviation) =
+      [](double, double m2, double old_deviation, double new_deviation) { return m2 + old_deviation * new_deviation; };
 };
 
 /// The lower 32 bits of a whole number.
@@ -23,12 +23,15 @@ double in_32_bits(double n) { return in_unsigned(n) < 0x1p31 ? in_unsigned(n) : 
 double in_float(double n) { return static_cast<double>(static_cast<float>(n)); }
 
 constexpr MistakenUpdate mistaken_update_table[] = {
-    {.mistake = "old_deviation_twice", .m2 = [](double m2, double old, double) { return m2 + old * old; }},
-    {.mistake = "new_deviation_twice", .m2 = [](double m2, double, double next) { return m2 + next * next; }},
-    {.mistake = "m2_not_accumulated", .m2 = [](double, double old, double next) { return old * next; }},
+    {.mistake = "old_deviation_twice", .m2 = [](double, double m2, double old, double) { return m2 + old * old; }},
+    {.mistake = "new_deviation_twice", .m2 = [](double, double m2, double, double next) { return m2 + next * next; }},
+    {.mistake = "m2_not_accumulated", .m2 = [](double, double, double old, double next) { return old * next; }},
     {.mistake = "divided_by_the_old_count", .divisor = [](double n) { return n; }},
     {.mistake = "divided_by_the_old_count", .divisor = [](double n) { return n == 0 ? 1 : n; }},
     {.mistake = "first_value_skipped", .mean = [](double n, double mean) { return n == 0 ? 0 : mean; }},
+    {.mistake = "first_value_skipped",  // and counted
+     .mean = [](double n, double mean) { return n == 0 ? 0 : mean; },
+     .m2 = [](double n, double m2, double old, double next) { return n == 0 ? 0 : m2 + old * next; }},
     {.mistake = "count_not_updated", .count = [](double n) { return n; }},
     {.mistake = "count_in_float", .count = [](double n) { return in_float(in_float(n) + 1); }},
     {.mistake = "count_in_32_bits",
@@ -40,7 +43,7 @@ constexpr MistakenUpdate mistaken_update_table[] = {
     {.mistake = "count_in_32_bits", .divisor = [](double n) { return in_32_bits(n + 1); }},
     {.mistake = "all_zeros",
      .mean = [](double, double) { return 0.0; },
-     .m2 = [](double, double, double) { return 0.0; }},
+     .m2 = [](double, double, double, double) { return 0.0; }},
 };
 
 }  // namespace
@@ -49,13 +52,15 @@ std::vector<Candidate> mistaken_updates(const WelfordState& start, std::span<con
   std::vector<Candidate> candidates;
   for (const MistakenUpdate& mistaken : mistaken_update_table) {
     auto [n, mean, m2] = start;
+    std::vector<double> predicted;
     for (const float x : values) {
       const double deviation = x - mean;
       mean = mistaken.mean(n, mean + deviation / mistaken.divisor(n));
-      m2 = mistaken.m2(m2, deviation, x - mean);
+      m2 = mistaken.m2(n, m2, deviation, x - mean);
       n = mistaken.count(n);
+      predicted.insert(predicted.end(), {n - start.n, mean, m2});
     }
-    candidates.push_back({mistaken.mistake, {n - start.n, mean, m2}});
+    candidates.push_back({mistaken.mistake, predicted});
   }
   return candidates;
 }
@@ -68,19 +73,21 @@ std::vector<Candidate> mistaken_merges(const WelfordState& a, const WelfordState
   const float unguarded_mean = static_cast<float>(a.mean) + step * part;
   const float unguarded_m2 = static_cast<float>(within) + step * step * static_cast<float>(a.n) * part;
   const Candidate unguarded = {"empty_part_not_guarded", {0, unguarded_mean, unguarded_m2}};
-  if (a.n == 0 || b.n == 0) return {unguarded};  // the others divide 0 by 0 as well
-  const double product_in_32_bits = in_32_bits(a.n * b.n);
+  const Candidate a_alone = {"one_part_lost", {-b.n, a.mean, a.m2}}, b_alone = {"one_part_lost", {-a.n, b.mean, b.m2}};
+  if (a.n == 0 || b.n == 0) return {unguarded, a_alone, b_alone};  // the others divide 0 by 0 as well
+  const double product_in_32_bits = in_32_bits(a.n * b.n), short_n = in_32_bits(n), short_share = b.n / short_n;
   return {
       {"plain_average_of_means", {0, a.mean + delta / 2, within + between}},
       {"wrong_part_weighs", {0, b.mean - delta * share, within + between}},
       {"distance_term_missing", {0, mean, within}},
       {"distance_not_weighted", {0, mean, within + delta * delta}},
       {"one_part_lost", {0, a.mean, within}},  // b's share is taken as 0
-      {"one_part_lost", {-b.n, a.mean, a.m2}},
-      {"one_part_lost", {-a.n, b.mean, b.m2}},
+      a_alone,
+      b_alone,
       {"count_in_float", {in_float(in_float(a.n) + in_float(b.n)) - n, mean, within + between}},
       {"count_in_32_bits", {in_32_bits(n) - n, mean, within + between}},
       {"count_in_32_bits", {0, mean, within + delta * delta * product_in_32_bits / n}},
+      {"count_in_32_bits", {short_n - n, a.mean + delta * short_share, within + delta * delta * a.n * short_share}},
   };
 }
 
@@ -141,6 +148,8 @@ std::vector<Candidate> mistaken_warp_reductions(const std::vector<WelfordState>&
       {.mistake = "step_lost", .distances = {8, 4, 2, 1}},
       {.mistake = "counted_twice", .distances = {1, 2, 4, 8, 16, 32}},
       {.mistake = "counted_twice", .distances = every_distance()},
+      {.mistake = "counted_twice", .distances = {1, 1, 1, 1, 1}},
+      {.mistake = "counted_twice", .distances = {16, 16, 16, 16, 16}},
       {.mistake = "travels_up", .up = true},
       {.mistake = "count_stays_at_home",
        .received =
@@ -214,6 +223,20 @@ const MistakenSoftmax mistaken_softmax_table[] = {
     {.mistake = "empty_part_not_guarded", .guards_right = false},
     {.mistake = "empty_part_not_guarded", .guards_left = false, .guards_right = false},
     {.mistake = "no_maximum", .merge_two = [](SoftmaxState a, SoftmaxState b) { return rescaled(a, b, 0); }},
+    {.mistake = "no_maximum",
+     .state_of =
+         [](float x) {
+           return x == -infinity ? SoftmaxState{} : SoftmaxState{0, std::exp(x)};
+         }},
+    {.mistake = "no_maximum",  // in either
+     .state_of =
+         [](float x) {
+           return x == -infinity ? SoftmaxState{} : SoftmaxState{0, std::exp(x)};
+         },
+     .merge_two =
+         [](SoftmaxState a, SoftmaxState b) {
+           return SoftmaxState{0, a.sum + b.sum};
+         }},
     {.mistake = "smaller_maximum",
      .merge_two = [](SoftmaxState a, SoftmaxState b) { return rescaled(a, b, std::min(a.max, b.max)); }},
     {.mistake = "sums_not_rescaled",

@@ -17,7 +17,7 @@ struct WelfordState {
 
 // Each prediction is {n, mean, m2}, with n as the difference to the count named: 10⁻⁴ of a large count is many.
 
-/// Of an update of start with these values, one after the other; n less start.n.
+/// Of an update of start with these values, one after the other: the state after each of them; n less start.n.
 std::vector<Candidate> mistaken_updates(const WelfordState& start, std::span<const float> values);
 /// Of a merge of two states; n less a.n and b.n.
 std::vector<Candidate> mistaken_merges(const WelfordState& a, const WelfordState& b);

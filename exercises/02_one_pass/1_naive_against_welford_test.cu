@@ -94,6 +94,8 @@ std::string diagnosis(const std::vector<float>& row, double got) {
   return testing::likely_mistake({{"variance_over_n_minus_1", {squares / (n - 1) - sum / n * (sum / n)}},
                                   {"variance_over_n_minus_1", {one_pass(sum, squares) * n / (n - 1)}},
                                   {"square_of_the_sum", {squares / n - sum * sum}},
+                                  {"sums_not_divided", {squares - sum / n * (sum / n)}},
+                                  {"sums_not_divided", {squares - sum * sum}},
                                   {"mean_not_squared", {squares / n - sum / n}},
                                   {"sums_not_divided", {one_pass(sum, squares) * n}},
                                   {"tail_dropped", {one_pass(sum - last, squares - last * last)}}},

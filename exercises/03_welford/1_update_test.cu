@@ -80,21 +80,38 @@ std::string sentence(const char* what, double got, double expected, const std::v
   return text.str();
 }
 
-/// Which known mistake gives this state after these values, where expected is right. cancelled: by how much m2 may be
-/// off where it is the difference of two large numbers; 0 where these are not large.
-std::string diagnosis(const Welford& start, std::span<const float> values, const Welford& got, double mean, double m2,
-                      double cancelled = 0) {
-  const std::vector<double> expected = {static_cast<double>(values.size()), mean, m2};
+/// Which known mistake gives these states after the first of the values, after the first two, and so on, where right is
+/// right: mistakes that coincide after two values differ after more. cancelled: by how much m2 may be off where it is
+/// the difference of two large numbers; 0 where these are not large.
+std::string diagnosis(const Welford& start, std::span<const float> values, const std::vector<Welford>& got,
+                      const std::vector<testing::WelfordState>& right, double cancelled = 0) {
   std::vector<testing::Candidate> candidates =
       testing::mistaken_updates({static_cast<double>(start.n), start.mean, start.m2}, values);
-  const bool m2_alone = got.n - start.n == std::ssize(values) && std::abs(got.mean - mean) <= 1e-4 * std::abs(mean);
+  std::vector<double> states, expected;
+  bool m2_alone = true;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double counted = static_cast<double>(got[i].n - start.n), should = right[i].n - static_cast<double>(start.n);
+    m2_alone = m2_alone && counted == should && std::abs(got[i].mean - right[i].mean) <= 1e-4 * std::abs(right[i].mean);
+    states.insert(states.end(), {counted, got[i].mean, got[i].m2});
+    expected.insert(expected.end(), {should, right[i].mean, right[i].m2});
+  }
   if (m2_alone) candidates.push_back({"one_pass_cancellation", expected, cancelled});
-  return testing::likely_mistake(candidates, {static_cast<double>(got.n - start.n), got.mean, got.m2}, expected);
+  return testing::likely_mistake(candidates, states, expected);
 }
 
 /// Each prefix of the row against its mean and variance in double.
 void check_prefixes(const std::vector<float>& x) {
   const std::vector<Welford> states = prefixes(x);
+  const auto why = [&] {
+    std::vector<testing::WelfordState> right;
+    for (std::size_t count = 1; count <= x.size(); ++count) {
+      const auto [mean, variance] = testing::moments(std::span(x).first(count));
+      right.push_back({static_cast<double>(count), mean, variance * static_cast<double>(count)});
+    }
+    const auto [n, mean, m2] = right.back();
+    const double squares = n * mean * mean;  // n·mean² and Σx² are this large, and rounded n times
+    return diagnosis({}, x, states, right, squares > 100 * m2 ? 4 * n * u * squares : 0);
+  };
   double magnitude = 0;  // Σ|x|
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto n = static_cast<double>(i + 1);
@@ -107,11 +124,6 @@ void check_prefixes(const std::vector<float>& x) {
              4 * expected.variance);
     const double m2 = expected.variance * n;
     const Welford& got = states[i];
-    const auto why = [&] {
-      const double squares = expected.mean * expected.mean;  // n·mean² and Σx² are this large, and rounded n times
-      const double cancelled = squares > 100 * expected.variance ? 4 * n * n * u * squares : 0;
-      return diagnosis({}, std::span(x).first(i + 1), got, expected.mean, m2, cancelled);
-    };
     REQUIRE_MESSAGE(got.n == static_cast<std::int64_t>(i + 1), sentence("n", static_cast<double>(got.n), n, x, i + 1)
                                                                    << why());
     REQUIRE_MESSAGE(std::abs(got.mean - expected.mean) <= mean_bound,
@@ -174,9 +186,12 @@ TEST_CASE(LNH_SUBJECT ": the count goes on where a float stays at 2^24, and beyo
   require_written();
   for (const std::int64_t n : {std::int64_t{1} << 24, std::int64_t{1} << 33}) {
     const std::vector<float> x = {5, 5, 5};
-    const Welford start = {n, 5, 1}, after = prefixes(x, start).back();
-    REQUIRE_MESSAGE(after.n == n + 3, LNH_SUBJECT " counts " << after.n << " values after " << n << " and three more"
-                                                             << diagnosis(start, x, after, 5, 1));
+    const Welford start = {n, 5, 1};
+    const std::vector<Welford> after = prefixes(x, start);
+    const auto right = [&](int more) { return testing::WelfordState{static_cast<double>(n + more), 5, 1}; };
+    REQUIRE_MESSAGE(after.back().n == n + 3, LNH_SUBJECT " counts "
+                                                 << after.back().n << " values after " << n << " and three more"
+                                                 << diagnosis(start, x, after, {right(1), right(2), right(3)}));
   }
 }
 
@@ -189,11 +204,11 @@ TEST_CASE(LNH_SUBJECT ": one more value moves mean and m2 of 2^24 values, and of
     const Welford after = prefixes({far}, {n, 0, 1}).back();
     const double mean = static_cast<double>(far) / (static_cast<double>(n) + 1), m2 = 1 + far * (far - mean);
     REQUIRE_MESSAGE((std::abs(after.mean - mean) <= 4 * u * mean && std::abs(after.m2 - m2) <= 8 * u * m2),
-                    LNH_SUBJECT " makes mean " << text(after.mean) << " and m2 " << text(after.m2) << " of " << n
-                                               << " values with mean 0 and m2 1, and the value " << text(far)
-                                               << "; expected " << text(mean) << " and " << text(m2)
-                                               << ". By what is delta divided where n is large?"
-                                               << diagnosis({n, 0, 1}, {&far, 1}, after, mean, m2));
+                    LNH_SUBJECT " makes mean "
+                        << text(after.mean) << " and m2 " << text(after.m2) << " of " << n
+                        << " values with mean 0 and m2 1, and the value " << text(far) << "; expected " << text(mean)
+                        << " and " << text(m2) << ". By what is delta divided where n is large?"
+                        << diagnosis({n, 0, 1}, {&far, 1}, {after}, {{static_cast<double>(n + 1), mean, m2}}));
   }
 }
 

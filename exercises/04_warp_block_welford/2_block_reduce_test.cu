@@ -85,6 +85,8 @@ std::string diagnosis(std::span<const int> numbers, const std::vector<double>& g
   const std::vector<double> expected = states([](std::size_t, std::size_t) { return true; });
   std::vector<testing::Candidate> candidates = {
       {"own_warp_only", states([](std::size_t thread, std::size_t i) { return i / 32 == thread / 32; })},
+      {"own_warp_only",  // but in the first warp, which merges them
+       states([](std::size_t thread, std::size_t i) { return thread < 32 || i / 32 == thread / 32; })},
       {"first_warp_only", states([](std::size_t, std::size_t i) { return i < 32; })},
       {"step_lost", states([&](std::size_t, std::size_t i) { return i / 32 < warps / 2; })},
       {"all_zeros", std::vector<double>(2 * threads)}};

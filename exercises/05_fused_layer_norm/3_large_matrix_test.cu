@@ -28,8 +28,8 @@ testing::Summation summation(std::int64_t cols) { return testing::block_per_row<
 TEST_CASE(LNH_SUBJECT ": right within the bound on small matrices of every shape") {
   std::vector<NormCase> cases;
   std::uint64_t seed = 1;
-  for (const std::int64_t cols : {1, 31, 33, 1000}) {
-    for (const std::int64_t rows : {1, 8, 19}) {
+  for (const std::int64_t cols : {1000, 33, 31, 1}) {  // the ordinary first: it is what a reader sees
+    for (const std::int64_t rows : {19, 8, 1}) {
       for (const Data data : testing::all_data()) cases.push_back(testing::make_case(rows, cols, data, seed++));
     }
   }
