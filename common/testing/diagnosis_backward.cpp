@@ -8,6 +8,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 
 namespace testing {
@@ -33,10 +34,15 @@ struct Place {
   std::int64_t r, c, statistics;
 };
 
+/// The row that stands in the place of row r.
+using RowFor = std::function<std::int64_t(std::int64_t r)>;
+std::int64_t own_row(std::int64_t r) { return r; }
+
 /// A backward with one mistake: each member is a part of the formulas, right unless it is replaced.
 struct Mistaken {
   std::string_view mistake;
-  std::optional<Norm> only = std::nullopt;           // of this norm
+  std::optional<Norm> only = std::nullopt;  // of this norm
+  RowFor x_from = own_row, dy_from = own_row, mean_from = own_row, rstd_from = own_row;
   Term normalised_for_dx = normalised;               // x̂
   Term normalised_for_dgamma = normalised;           // x̂
   Term summed_g = plain_g;                           // whose mean over the row is subtracted; RMSNorm subtracts none
@@ -57,7 +63,8 @@ struct Mistaken {
   Weight row_weight = [](std::int64_t) { return 1.0; };                  // how often a row counts in both
   std::function<std::vector<Place>(std::int64_t c)> terms_of = nullptr;  // what is summed for c, if not column c
   double times_before = 1;                                               // how often what is there is added
-  enum class Sums { right, exchanged, mixed_in_a_tile, not_written, zero } sums = Sums::right;
+  enum class Sums { right, exchanged, mixed_in_a_tile, zero } sums = Sums::right;
+  bool writes_dgamma = true, writes_dbeta = true;
   bool dgamma_of_dx = false;  // dx stands where dy should
 };
 
@@ -186,17 +193,17 @@ void add_sums(std::vector<Mistaken>& all, const BackwardCase& input, bool in_pla
   all.push_back({.mistake = "accumulate_twice", .times_before = 2});
   // Which rows are counted. Slab s has the rows s, s + slabs, s + 2·slabs …
   const std::int64_t slabs = slabs_for(rows, cols).slabs;
-  std::set<std::int64_t> ends = {rows - 1, rows / slabs * slabs};
+  const auto kept = [&](const std::function<bool(std::int64_t r)>& keeps) {
+    const auto every_row = std::views::iota(std::int64_t{0}, rows);
+    if (std::ranges::none_of(every_row, keeps)) return;  // sums over no rows are all_zeros
+    all.push_back({.mistake = "rows_dropped", .row_weight = [=](std::int64_t r) { return keeps(r) ? 1.0 : 0.0; }});
+  };
+  std::set<std::int64_t> ends = {rows - 1, rows - slabs, rows / slabs * slabs};
   for (const std::int64_t unit : {4, 32, 64, 128, 256}) ends.insert(rows - rows % unit);
-  for (const std::int64_t end : ends) {
-    if (end < rows) {
-      all.push_back({.mistake = "rows_dropped", .row_weight = [=](std::int64_t r) { return r < end ? 1.0 : 0.0; }});
-    }
-  }
-  for (const std::int64_t kept : {slabs - 1, slabs / 32 * 32, std::int64_t{1}, std::int64_t{32}}) {
-    if (kept >= slabs) continue;
-    all.push_back(
-        {.mistake = "rows_dropped", .row_weight = [=](std::int64_t r) { return r % slabs < kept ? 1.0 : 0.0; }});
+  for (const std::int64_t end : ends) kept([=](std::int64_t r) { return r < end; });
+  for (const std::int64_t first : {std::int64_t{1}, slabs}) kept([=](std::int64_t r) { return r >= first; });
+  for (const std::int64_t end : {slabs - 1, slabs / 32 * 32, std::int64_t{1}, std::int64_t{32}}) {
+    kept([=](std::int64_t r) { return r % slabs < end; });
   }
   // Sums over the wrong index.
   for (const std::int64_t columns : {cols, std::min(rows, cols)}) {  // of row c: all, or as many as there are rows
@@ -219,13 +226,38 @@ void add_sums(std::vector<Mistaken>& all, const BackwardCase& input, bool in_pla
   all.push_back({.mistake = "transposed_reduction", .sums = Mistaken::Sums::mixed_in_a_tile});
 }
 
+void add_wrong_rows(std::vector<Mistaken>& all, std::int64_t rows) {
+  const RowFor other_rows[] = {
+      [=](std::int64_t r) { return std::min(r + 1, rows - 1); },
+      [](std::int64_t r) { return std::max<std::int64_t>(r - 1, 0); },
+      [=](std::int64_t r) { return (r + 1) % rows; },
+      [=](std::int64_t r) { return (r + rows - 1) % rows; },
+      [](std::int64_t r) { return r / 2 * 2; },  // a block of two rows
+  };
+  for (const RowFor& other : other_rows) {
+    all.push_back({.mistake = "row_off_by_one", .x_from = other});
+    all.push_back({.mistake = "row_off_by_one", .dy_from = other});
+    all.push_back({.mistake = "row_off_by_one", .mean_from = other});
+    all.push_back({.mistake = "row_off_by_one", .rstd_from = other});
+    all.push_back({.mistake = "row_off_by_one", .mean_from = other, .rstd_from = other});
+    all.push_back({.mistake = "row_off_by_one", .x_from = other, .dy_from = other});
+    all.push_back({.mistake = "row_off_by_one", .x_from = other, .mean_from = other, .rstd_from = other});
+    all.push_back(
+        {.mistake = "row_off_by_one", .x_from = other, .dy_from = other, .mean_from = other, .rstd_from = other});
+  }
+}
+
 std::vector<Mistaken> mistakes_of(const BackwardCase& input, std::int64_t threads, const BackwardRunOptions& options) {
   std::vector<Mistaken> all;
-  const auto nothing = [](std::int64_t) { return false; };
-  all.push_back({.mistake = "never_written", .writes_dx = nothing});
-  if (!options.accumulate) {
-    all.push_back({.mistake = "never_written", .sums = Mistaken::Sums::not_written});
-    all.push_back({.mistake = "never_written", .writes_dx = nothing, .sums = Mistaken::Sums::not_written});
+  const std::function<bool(std::int64_t)> nothing = [](std::int64_t) { return false; };
+  const std::function<bool(std::int64_t)> everything = [](std::int64_t) { return true; };
+  for (int written = 0; written < 7; ++written) {  // dx, dgamma, dbeta: every choice but all three
+    const bool dx = (written & 1) != 0, dgamma = (written & 2) != 0, dbeta = (written & 4) != 0;
+    if (options.accumulate && !(dgamma && dbeta)) continue;  // what is there is no poison
+    all.push_back({.mistake = "never_written",
+                   .writes_dx = dx ? everything : nothing,
+                   .writes_dgamma = dgamma,
+                   .writes_dbeta = dbeta});
   }
   const auto zero = [](const Element&, double, double) { return 0.0; };
   all.push_back({.mistake = "all_zeros", .dx = zero});
@@ -233,6 +265,7 @@ std::vector<Mistaken> mistakes_of(const BackwardCase& input, std::int64_t thread
   all.push_back({.mistake = "all_zeros", .dx = zero, .sums = Mistaken::Sums::zero});
   add_dx(all, input, threads, options.in_place);
   add_sums(all, input, options.in_place);
+  add_wrong_rows(all, input.forward.rows);
   std::erase_if(all, [&](const Mistaken& m) { return m.only.has_value() && *m.only != input.norm; });
   return all;
 }
@@ -260,15 +293,15 @@ public:
 private:
   std::int64_t rows() const { return input_.forward.rows; }
   std::int64_t cols() const { return input_.forward.cols; }
-  Element element(std::int64_t r, std::int64_t c, const Term& normalised) const {
-    const auto i = static_cast<std::size_t>(r * cols() + c), row = static_cast<std::size_t>(r);
+  Element element(const Mistaken& mistaken, std::int64_t r, std::int64_t c, const Term& normalised) const {
+    const auto at = [&](const RowFor& from) { return static_cast<std::size_t>(from(r) * cols() + c); };
     Element e{r,
               c,
-              input_.forward.x[i],
-              input_.dy[i],
+              input_.forward.x[at(mistaken.x_from)],
+              input_.dy[at(mistaken.dy_from)],
               input_.forward.gamma.empty() ? 1.0 : input_.forward.gamma[static_cast<std::size_t>(c)],
-              input_.mean.empty() ? 0.0 : input_.mean[row],
-              input_.rstd[row],
+              input_.mean.empty() ? 0.0 : input_.mean[static_cast<std::size_t>(mistaken.mean_from(r))],
+              input_.rstd[static_cast<std::size_t>(mistaken.rstd_from(r))],
               0};
     e.normalised = normalised(e);
     return e;
@@ -291,7 +324,7 @@ private:
       of_columns.resize(static_cast<std::size_t>(cols()));
       for (std::int64_t r = 0; r < rows(); ++r) {
         for (std::int64_t c = 0; c < cols(); ++c) {
-          add(of_columns[static_cast<std::size_t>(c)], element(r, c, mistaken.normalised_for_dx));
+          add(of_columns[static_cast<std::size_t>(c)], element(mistaken, r, c, mistaken.normalised_for_dx));
         }
       }
     }
@@ -299,13 +332,13 @@ private:
     for (std::int64_t r = 0; r < rows(); ++r) {
       std::vector<Means> parts(static_cast<std::size_t>(mistaken.parts));
       for (std::int64_t c = 0; c < cols() && !mistaken.over_rows; ++c) {
-        add(parts[static_cast<std::size_t>(mistaken.part_of(c))], element(r, c, mistaken.normalised_for_dx));
+        add(parts[static_cast<std::size_t>(mistaken.part_of(c))], element(mistaken, r, c, mistaken.normalised_for_dx));
       }
       for (std::int64_t c = 0; c < cols(); ++c) {
         Means means = mistaken.over_rows ? of_columns[static_cast<std::size_t>(c)]
                                          : parts[static_cast<std::size_t>(mistaken.part_of(c))];
         if (!subtracts) means.g = means.sizes_g = 0;
-        const Element e = element(r, c, mistaken.normalised_for_dx);
+        const Element e = element(mistaken, r, c, mistaken.normalised_for_dx);
         const double dx = mistaken.writes_dx(c) ? mistaken.dx(e, means.g, means.gx) : not_written;
         const double scale = std::max(1.0, e.rstd) * std::max(1.0, std::abs(e.gamma));
         const double sizes = 4 * std::abs(e.dy) + 4 * std::abs(e.g()) + (d_ + 5) * means.sizes_g +
@@ -322,9 +355,9 @@ private:
       double sums[2] = {}, sizes[2] = {};
       const auto add = [&](const Place& place) {
         const auto& [r, column, statistics] = place;
-        Element e = element(r, column, mistaken.normalised_for_dgamma);
+        Element e = element(mistaken, r, column, mistaken.normalised_for_dgamma);
         if (statistics != r) {
-          const Element other = element(statistics, 0, mistaken.normalised_for_dgamma);
+          const Element other = element(mistaken, statistics, 0, mistaken.normalised_for_dgamma);
           e.mean = other.mean, e.rstd = other.rstd;
           e.normalised = mistaken.normalised_for_dgamma(e);
         }
@@ -345,26 +378,27 @@ private:
       std::swap(dgamma, dbeta);
       std::swap(dgamma_sizes, dbeta_sizes);
     }
-    if (mistaken.sums == Mistaken::Sums::mixed_in_a_tile) mix_in_a_tile(dgamma, dbeta, dgamma_sizes, dbeta_sizes);
+    if (mistaken.sums == Mistaken::Sums::mixed_in_a_tile)
+      mix_in_a_tile(mistaken, dgamma, dbeta, dgamma_sizes, dbeta_sizes);
     const double before = options_.accumulate ? mistaken.times_before * static_cast<double>(options_.before) : 0;
     const auto finish = [&](std::vector<double>& values, const std::vector<double>& sizes,
-                            std::vector<double>& tolerance) {
+                            std::vector<double>& tolerance, bool writes) {
       for (std::size_t c = 0; c < values.size(); ++c) {
         if (mistaken.sums == Mistaken::Sums::zero) values[c] = 0;
-        values[c] = mistaken.sums == Mistaken::Sums::not_written ? not_written : values[c] + before;
+        values[c] = writes ? values[c] + before : not_written;
         tolerance.push_back(4 * u * ((l_ + 2) * sizes[c] + std::abs(before)));
       }
     };
-    finish(dgamma, dgamma_sizes, result.dgamma_tolerance);
-    finish(dbeta, dbeta_sizes, result.dbeta_tolerance);
+    finish(dgamma, dgamma_sizes, result.dgamma_tolerance, mistaken.writes_dgamma);
+    finish(dbeta, dbeta_sizes, result.dbeta_tolerance, mistaken.writes_dbeta);
     result.dgamma = std::move(dgamma);
     result.dbeta = std::move(dbeta);
   }
 
   /// The second stage of 07.2 without the transposition in its tile: each warp adds up its own row of the tile, 32
   /// neighbouring columns of [dγ | dβ] of the slabs that leave the same rest on division by 32.
-  void mix_in_a_tile(std::vector<double>& dgamma, std::vector<double>& dbeta, std::vector<double>& dgamma_sizes,
-                     std::vector<double>& dbeta_sizes) const {
+  void mix_in_a_tile(const Mistaken& mistaken, std::vector<double>& dgamma, std::vector<double>& dbeta,
+                     std::vector<double>& dgamma_sizes, std::vector<double>& dbeta_sizes) const {
     const std::int64_t slabs = slabs_for(rows(), cols()).slabs;
     const std::int64_t width = input_.norm == Norm::layer_norm ? 2 * cols() : cols();
     const std::int64_t lines = std::min<std::int64_t>(32, slabs);
@@ -372,7 +406,7 @@ private:
     std::vector<double> part_sizes(part.size());
     for (std::int64_t r = 0; r < rows(); ++r) {
       for (std::int64_t c = 0; c < cols(); ++c) {
-        const Element e = element(r, c, normalised);
+        const Element e = element(mistaken, r, c, normalised);
         const auto add = [&](std::int64_t column, double term) {
           const auto i = static_cast<std::size_t>(r % slabs % 32 * width + column);
           part[i] += term, part_sizes[i] += std::abs(term);
@@ -467,7 +501,7 @@ BackwardCase probe_of(const BackwardCase& input, double mean) {
   Random random(0x5eed);
   NormCase forward = input.forward;
   forward.eps = 0.5f;
-  for (float& x : forward.x) x = static_cast<float>(mean + random.normal());
+  fill_probe(forward.x, forward.cols, mean, random);
   for (float& gamma : forward.gamma) gamma = static_cast<float>(random.uniform(-2, 2));
   return make_backward_case(input.norm, std::move(forward), random.bits());
 }
@@ -542,17 +576,7 @@ LikelyMistakes fitting(const BackwardResult& got, const BackwardCase& input, Bac
     const bool folded = is_folded(got, input, summation, options, again);
     return folded ? LikelyMistakes{"xhat_folded"} : LikelyMistakes{};
   }
-  LikelyMistakes names;
-  for (const Mistaken& mistaken : mistakes_of(input, summation.row.threads, options)) {
-    const Fit fit = on_case.fit(mistaken);
-    if (!fit.agrees) continue;
-    if (!on_probe.has_value()) {
-      if (fit.convicts) add_name(names, mistaken.mistake);
-      continue;
-    }
-    const Fit probe_fit = on_probe->fit(mistaken);
-    if (probe_fit.agrees && probe_fit.convicts) add_name(names, mistaken.mistake);
-  }
+  const LikelyMistakes names = names_that_fit(mistakes_of(input, summation.row.threads, options), on_case, on_probe);
   if (names.empty() && !on_probe.has_value() && is_folded(got, input, summation, options, nullptr)) {
     return {"xhat_folded"};
   }

@@ -40,6 +40,22 @@ double mean_of(const Row& row, const std::function<double(std::int64_t c)>& term
   return sum / row.n();
 }
 
+/// The moments of a row with other values in its columns.
+Moments moments_of(const Row& row, const std::function<double(std::int64_t c)>& x) {
+  const double mean = row.norm == Norm::rms_norm ? 0 : mean_of(row, x);
+  return {mean, mean_of(row, [&](std::int64_t c) { return (x(c) - mean) * (x(c) - mean); })};
+}
+
+/// What the means of a row's fours, the last of which may be shorter, add to its variance.
+double variance_between_fours(const Row& row) {
+  return mean_of(row, [&](std::int64_t c) {
+    const auto first = static_cast<std::size_t>(c / 4 * 4);
+    const double distance =
+        moments(row.x.subspan(first, std::min<std::size_t>(4, row.x.size() - first))).mean - row.right.mean;
+    return distance * distance;
+  });
+}
+
 /// Where in x a row begins that stands in the place of row r; outside of x where there is none.
 using Start = std::function<std::int64_t(const NormCase& input, std::int64_t r)>;
 std::int64_t own_start(const NormCase& input, std::int64_t r) { return r * input.cols; }
@@ -57,6 +73,7 @@ struct Mistaken {
     return 1 / std::sqrt(variance + row.eps());
   };
   std::function<double(const Row&, std::size_t c)> gamma = [](const Row& row, std::size_t c) { return row.gamma(c); };
+  std::function<double(const Row&, std::size_t c)> beta = [](const Row& row, std::size_t c) { return row.beta(c); };
   std::function<double(const Element&)> y = [](const Element& e) { return e.normalised() * e.gamma + e.beta; };
   std::function<std::int64_t(std::int64_t c)> column = [](std::int64_t c) { return c; };  // whose y stands at c
   std::function<bool(std::int64_t c)> writes = [](std::int64_t) { return true; };
@@ -79,8 +96,12 @@ std::vector<std::function<Moments(const Row&, std::int64_t)>> weighted_moments(c
   };
   const auto one = [](double) { return 1.0; };
   const auto value = [](double x) { return x; };
-  const auto square = [](double x) { return x * x; };
   const auto about = [](double mean) { return [mean](double x) { return (x - mean) * (x - mean); }; };
+  const auto one_pass = [=](const Row& row, double origin) -> Moments {  // of sums that are shifted by origin
+    if (row.norm == Norm::rms_norm) return row.right;
+    const double mean = sum(row, [=](double x) { return x - origin; }) / row.n();
+    return {origin + mean, sum(row, about(origin)) / row.n() - mean * mean};
+  };
   return {
       [=](const Row& row, std::int64_t) -> Moments {  // states that count
         const double count = sum(row, one);
@@ -100,11 +121,8 @@ std::vector<std::function<Moments(const Row&, std::int64_t)>> weighted_moments(c
       [=](const Row& row, std::int64_t) -> Moments {  // the variance alone
         return {row.right.mean, sum(row, about(row.right.mean)) / row.n()};
       },
-      [=](const Row& row, std::int64_t) -> Moments {  // E[x²] − E[x]²
-        if (row.norm == Norm::rms_norm) return row.right;
-        const double mean = sum(row, value) / row.n();
-        return {mean, sum(row, square) / row.n() - mean * mean};
-      },
+      [=](const Row& row, std::int64_t) -> Moments { return one_pass(row, 0); },  // E[x²] − E[x]²
+      [=](const Row& row, std::int64_t) -> Moments { return one_pass(row, row.x[0]); },
   };
 }
 
@@ -128,6 +146,18 @@ void add_what_stands_under_the_root(std::vector<Mistaken>& all) {
                      const double sum = row.right.mean * row.n(), offset = sum - row.right.mean;
                      return {sum, (row.right.variance + offset * offset) * (both ? row.n() : 1)};
                    }});
+  }
+  for (const bool is_shifted : {false, true}) {  // E[x²] − E[x]²: one of the sums, or both
+    for (const auto& [sum_divided, squares_divided] : {std::pair(true, false), {false, true}, {false, false}}) {
+      all.push_back({.mistake = "sums_not_divided",
+                     .only = Norm::layer_norm,
+                     .moments = [=](const Row& row, std::int64_t) -> Moments {
+                       const double origin = is_shifted ? row.x[0] : 0, mean = row.right.mean - origin;
+                       const double first = mean * (sum_divided ? 1 : row.n());
+                       const double second = (row.right.variance + mean * mean) * (squares_divided ? 1 : row.n());
+                       return {origin + first, second - first * first};
+                     }});
+    }
   }
   all.push_back({.mistake = "eps_outside_the_root",
                  .rstd = [](const Row& row, double variance) { return 1 / (std::sqrt(variance) + row.eps()); }});
@@ -203,6 +233,17 @@ void add_wrong_counts(std::vector<Mistaken>& all, std::int64_t cols, std::int64_
                          }});
     }
   }
+  for (const Lopsided& lopsided : results_of_thread_0(threads)) {
+    for (std::size_t style = 0; style < 2; ++style) {  // states that count, sums that are divided by N
+      all.push_back({.mistake = "sum_for_thread_0_only",
+                     .parts = threads,
+                     .part_of = lopsided.thread,
+                     .moments = [=](const Row& row, std::int64_t thread) {
+                       const Weight given = [=](std::int64_t c) { return lopsided.times(thread, c); };
+                       return weighted_moments(given)[style](row, thread);
+                     }});
+    }
+  }
   for (const std::int64_t length : padded_lengths(cols, threads)) {
     const auto padded = static_cast<double>(length);
     for (const bool in_mean : {false, true}) {
@@ -223,29 +264,27 @@ void add_wrong_counts(std::vector<Mistaken>& all, std::int64_t cols, std::int64_
     all.push_back({.mistake = "four_counts_as_one",
                    .only = Norm::layer_norm,
                    .moments = [](const Row& row, std::int64_t) -> Moments {
-                     return {row.right.mean,
-                             4 * row.right.variance - 3 * mean_of(row, [&](std::int64_t c) {
-                                                        const Moments four = moments(row.x.subspan(c / 4 * 4).first(
-                                                            std::min<std::size_t>(4, row.x.size() - c / 4 * 4)));
-                                                        const double distance = four.mean - row.right.mean;
-                                                        return distance * distance;
-                                                      })};
+                     return {row.right.mean, 4 * row.right.variance - 3 * variance_between_fours(row)};
                    }});
     all.push_back({.mistake = "m2_of_fours_missing",
                    .only = Norm::layer_norm,
                    .moments = [](const Row& row, std::int64_t) -> Moments {
-                     return {row.right.mean, mean_of(row, [&](std::int64_t c) {
-                               const Moments four = moments(
-                                   row.x.subspan(c / 4 * 4).first(std::min<std::size_t>(4, row.x.size() - c / 4 * 4)));
-                               const double distance = four.mean - row.right.mean;
-                               return distance * distance;
-                             })};
+                     return {row.right.mean, variance_between_fours(row)};
                    }});
     const std::int64_t whole = cols - cols % 4;
-    all.push_back({.mistake = "fours_in_another_order",
-                   .column = [=](std::int64_t c) { return c < whole ? c / 4 * 4 + 3 - c % 4 : c; }});
-    all.push_back({.mistake = "fours_in_another_order",
-                   .column = [=](std::int64_t c) { return c < whole && c % 4 == 2 ? c - 1 : c; }});
+    constexpr int in_order = 0b11'10'01'00;  // two bits for each float of a four: whose place it has
+    for (int order = 0; order < 256; ++order) {
+      if (order == in_order) continue;
+      const auto column = [=](std::int64_t c) { return c < whole ? c / 4 * 4 + (order >> 2 * (c % 4) & 3) : c; };
+      all.push_back({.mistake = "fours_in_another_order", .column = column});
+      all.push_back({.mistake = "fours_in_another_order",  // of the loads for the statistics, too
+                     .moments =
+                         [=](const Row& row, std::int64_t) {
+                           return moments_of(
+                               row, [&](std::int64_t c) { return row.x[static_cast<std::size_t>(column(c))]; });
+                         },
+                     .column = column});
+    }
   }
 }
 
@@ -259,6 +298,7 @@ void add_wrong_rows(std::vector<Mistaken>& all, std::int64_t rows) {
       [](const NormCase& input, std::int64_t r) { return (r + 1) * input.cols; },
       [](const NormCase& input, std::int64_t r) { return (r - 1) * input.cols; },
       [](const NormCase& input, std::int64_t r) { return r * (input.cols - 1); },
+      [](const NormCase& input, std::int64_t r) { return r / 2 * 2 * input.cols; },  // a block of two rows
   };
   for (const Start& start : starts) {
     all.push_back({.mistake = "row_off_by_one", .statistics_at = start, .elements_at = start, .kept_at = start});
@@ -277,13 +317,24 @@ void add_outputs(std::vector<Mistaken>& all) {
                    .kept_mean = [=](double mean) { return (written & 2) != 0 ? mean : not_written; },
                    .kept_rstd = [=](double, double rstd) { return (written & 4) != 0 ? rstd : not_written; }});
   }
+  for (const std::int64_t block_rows : {2, 4, 8}) {  // of each block the first row alone
+    const Start start = [=](const NormCase& input, std::int64_t r) {
+      return r % block_rows == 0 ? r * input.cols : -1;
+    };
+    all.push_back({.mistake = "never_written", .statistics_at = start, .elements_at = start, .kept_at = start});
+  }
   for (int zero = 1; zero < 8; zero += 2) {  // y, and with it any of mean and rstd
     all.push_back({.mistake = "all_zeros",
                    .y = [](const Element&) { return 0.0; },
                    .kept_mean = [=](double mean) { return (zero & 2) != 0 ? 0 : mean; },
                    .kept_rstd = [=](double, double rstd) { return (zero & 4) != 0 ? 0 : rstd; }});
   }
+  // With eps or without, and where y is made of it or not.
+  all.push_back({.mistake = "variance_for_rstd", .rstd = [](const Row&, double variance) { return variance; }});
+  all.push_back(
+      {.mistake = "variance_for_rstd", .rstd = [](const Row& row, double variance) { return variance + row.eps(); }});
   all.push_back({.mistake = "variance_for_rstd", .kept_rstd = [](double variance, double) { return variance; }});
+  all.push_back({.mistake = "variance_for_rstd", .kept_rstd = [](double, double rstd) { return 1 / (rstd * rstd); }});
 }
 
 void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
@@ -293,11 +344,11 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
       return row.x[c] * row.gamma(c) + (beta_too ? row.beta(c) : 0);
     };
     all.push_back({.mistake = "gamma_before_normalising",
-                   .moments = [=](const Row& row, std::int64_t) -> Moments {
-                     const auto term = [&](std::int64_t c) { return scaled(row, static_cast<std::size_t>(c)); };
-                     const double mean = row.norm == Norm::rms_norm ? 0 : mean_of(row, term);
-                     return {mean, mean_of(row, [&](std::int64_t c) { return (term(c) - mean) * (term(c) - mean); })};
-                   },
+                   .moments =
+                       [=](const Row& row, std::int64_t) {
+                         return moments_of(row,
+                                           [&](std::int64_t c) { return scaled(row, static_cast<std::size_t>(c)); });
+                       },
                    .y =
                        [=](const Element& e) {
                          return (e.x * e.gamma + (beta_too ? e.beta : 0) - e.mean) * e.rstd + (beta_too ? 0 : e.beta);
@@ -309,7 +360,6 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
   all.push_back({.mistake = "gamma_scales_beta", .only = Norm::layer_norm, .y = [](const Element& e) {
                    return (e.normalised() + e.beta) * e.gamma;
                  }});
-  all.push_back({.mistake = "gamma_missing", .y = [](const Element& e) { return e.normalised() + e.beta; }});
   all.push_back({.mistake = "gamma_by_row", .gamma = [](const Row& row, std::size_t) {
                    return row.gamma(static_cast<std::size_t>(row.r % row.input.cols));
                  }});
@@ -320,32 +370,37 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
   const auto whole = static_cast<std::size_t>(cols - cols % 4);
   const std::pair<std::size_t, std::size_t> columns[] = {
       {0, static_cast<std::size_t>(cols)}, {0, whole}, {whole, static_cast<std::size_t>(cols)}};  // the tail alone
-  for (const auto& range : columns) {
+  for (const auto& [first, last] : columns) {
+    const auto there = [=](std::size_t c, double mistaken, double right) {
+      return first <= c && c < last ? mistaken : right;
+    };
     all.push_back({.mistake = "null_gamma_is_zero", .gamma = [=](const Row& row, std::size_t c) {
-                     const bool is_zero = row.input.gamma.empty() && range.first <= c && c < range.second;
-                     return is_zero ? 0.0 : row.gamma(c);
+                     return there(c, row.input.gamma.empty() ? 0 : row.gamma(c), row.gamma(c));
+                   }});
+    all.push_back({.mistake = "gamma_missing",
+                   .gamma = [=](const Row& row, std::size_t c) { return there(c, 1, row.gamma(c)); }});
+    all.push_back({.mistake = "beta_missing", .only = Norm::layer_norm, .beta = [=](const Row& row, std::size_t c) {
+                     return there(c, 0, row.beta(c));
+                   }});
+    all.push_back({.mistake = "beta_subtracted", .only = Norm::layer_norm, .beta = [=](const Row& row, std::size_t c) {
+                     return there(c, -row.beta(c), row.beta(c));
                    }});
   }
-  all.push_back({.mistake = "beta_missing", .only = Norm::layer_norm, .y = [](const Element& e) {
-                   return e.normalised() * e.gamma;
-                 }});
-  all.push_back({.mistake = "beta_subtracted", .only = Norm::layer_norm, .y = [](const Element& e) {
-                   return e.normalised() * e.gamma - e.beta;
-                 }});
   const auto mean_square = [](const Row& row, std::int64_t) -> Moments {
     return {row.right.mean, row.right.variance + row.right.mean * row.right.mean};
   };
   const auto uncentred = [](const Element& e) { return e.x * e.rstd * e.gamma + e.beta; };
-  const auto uncentred_without_beta = [](const Element& e) { return e.x * e.rstd * e.gamma; };
+  const auto no_beta = [](const Row&, std::size_t) { return 0.0; };
   all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .y = uncentred});
-  all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .y = uncentred_without_beta});
+  all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .beta = no_beta, .y = uncentred});
   all.push_back({.mistake = "rms_norm_for_layer_norm", .only = Norm::layer_norm, .moments = mean_square});
   all.push_back(
       {.mistake = "rms_norm_for_layer_norm", .only = Norm::layer_norm, .moments = mean_square, .y = uncentred});
   all.push_back({.mistake = "rms_norm_for_layer_norm",
                  .only = Norm::layer_norm,
                  .moments = mean_square,
-                 .y = uncentred_without_beta});
+                 .beta = no_beta,
+                 .y = uncentred});
   const auto about_the_mean = [](const Row& row, std::int64_t) { return moments(row.x); };
   all.push_back({.mistake = "layer_norm_for_rms_norm", .only = Norm::rms_norm, .moments = about_the_mean});
   all.push_back(
@@ -505,8 +560,9 @@ private:
       std::optional<Part>& part = parts[static_cast<std::size_t>(number)];
       if (!part.has_value()) part = part_of(*statistics, number);
       const auto from = static_cast<std::size_t>(column);
-      const Element element{*elements,      elements->x[from],  mistaken.gamma(*elements, from),
-                            own.beta(from), part->moments.mean, part->rstd};
+      const Element element{
+          *elements,          elements->x[from], mistaken.gamma(*elements, from), mistaken.beta(own, from),
+          part->moments.mean, part->rstd};
       const double y = mistaken.y(element);
       fit.add(got_.y[i], y, part->tolerance.y(element, y), truth_.y[i], truth_.y_bound[i]);
     }
@@ -529,7 +585,7 @@ NormCase probe_of(const NormCase& input, double mean) {
   NormCase probe = input;
   probe.name = "the probe for " + input.name;
   probe.eps = 0.5f;
-  for (float& x : probe.x) x = static_cast<float>(mean + random.normal());
+  fill_probe(probe.x, probe.cols, mean, random);
   for (float& gamma : probe.gamma) gamma = static_cast<float>(random.uniform(-2, 2));
   for (float& beta : probe.beta) beta = static_cast<float>(random.uniform(-1, 1));
   return probe;
@@ -591,18 +647,7 @@ LikelyMistakes fitting(const NormResult& got, const NormCase& input, Summation s
     const bool cancelled = norm == Norm::layer_norm && cancels(got, input, summation, again);
     return cancelled ? LikelyMistakes{"one_pass_cancellation"} : LikelyMistakes{};
   }
-  LikelyMistakes names;
-  for (const Mistaken& mistaken : mistakes_of(input, norm, summation.threads)) {
-    const Fit fit = on_case.fit(mistaken);
-    if (!fit.agrees) continue;
-    if (!on_probe.has_value()) {
-      if (fit.convicts) add_name(names, mistaken.mistake);
-      continue;
-    }
-    const Fit probe_fit = on_probe->fit(mistaken);
-    if (probe_fit.agrees && probe_fit.convicts) add_name(names, mistaken.mistake);
-  }
-  return at_most_two(names);
+  return at_most_two(names_that_fit(mistakes_of(input, norm, summation.threads), on_case, on_probe));
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <host/device_buffer.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <set>
 
 namespace testing {
@@ -30,7 +30,52 @@ void add_name(LikelyMistakes& names, std::string_view name) {
 
 LikelyMistakes at_most_two(const LikelyMistakes& names) { return names.size() > 2 ? LikelyMistakes{} : names; }
 
+void fill_probe(std::vector<float>& x, std::int64_t cols, double mean, Random& random) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto row = static_cast<int>(i / static_cast<std::size_t>(cols));
+    x[i] = static_cast<float>(std::ldexp(mean + random.normal(), -(row % 3)));
+  }
+}
+
 std::vector<Dealt> deals(std::int64_t threads) { return {{1, threads}, {4, threads}}; }
+
+std::vector<Lopsided> results_of_thread_0(std::int64_t threads) {
+  std::vector<Lopsided> result;
+  if (threads == 1) return result;
+  using Counts = std::array<std::array<double, 32>, 32>;  // [lane][of which lane]
+  const auto shuffled = [](std::initializer_list<std::size_t> distances) {
+    Counts counts{};
+    for (std::size_t lane = 0; lane < 32; ++lane) counts[lane][lane] = 1;
+    for (const std::size_t distance : distances) {
+      const Counts before = counts;
+      for (std::size_t lane = 0; lane < 32; ++lane) {  // beyond the warp a shuffle gives a lane its own value
+        const auto& other = before[lane + distance < 32 ? lane + distance : lane];
+        for (std::size_t from = 0; from < 32; ++from) counts[lane][from] += other[from];
+      }
+    }
+    return counts;
+  };
+  for (const Dealt& dealt : deals(threads)) {
+    const auto thread_of = [=](std::int64_t column) { return dealt.thread(column); };
+    for (const Counts& counts : {shuffled({1, 2, 4, 8, 16}), shuffled({16, 8, 4, 2, 1})}) {
+      const auto in_warp = [=](std::int64_t to, std::int64_t from) {
+        return counts[static_cast<std::size_t>(to)][static_cast<std::size_t>(from)];
+      };
+      result.push_back({thread_of, [=](std::int64_t thread, std::int64_t column) {
+                          const std::int64_t from = dealt.thread(column), warp = thread / 32;
+                          if (warp == 0 && threads > 32) return in_warp(thread, from / 32);  // the warps' results
+                          return from / 32 == warp ? in_warp(thread % 32, from % 32) : 0.0;
+                        }});
+    }
+    // After the tree slot i has the slots that leave the rest i on division by the smallest power of two above i.
+    result.push_back({thread_of, [=](std::int64_t thread, std::int64_t column) {
+                        const auto period =
+                            static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(thread) + 1));
+                        return dealt.thread(column) % period == thread ? 1.0 : 0.0;
+                      }});
+  }
+  return result;
+}
 
 std::vector<std::int64_t> short_ends(std::int64_t cols, std::int64_t threads) {
   std::set<std::int64_t> ends;
@@ -75,8 +120,8 @@ std::vector<Counted> wrong_counts(std::int64_t cols, std::int64_t threads) {
       threads_that("step_lost", [=](std::int64_t thread) { return thread < threads / 2; });  // tree, far to near
     }
     // A step that is too short: each group of columns is met by several threads.
-    for (const std::int64_t step : {threads, std::int64_t{32}, std::int64_t{128}}) {
-      const std::int64_t width = dealt.width;
+    const std::int64_t width = dealt.width;
+    for (const std::int64_t step : {threads, std::int64_t{32}, std::int64_t{128}, width * threads / 2}) {
       if (step >= width * threads || step < width || step % width != 0) continue;
       result.push_back({"counted_twice", [=](std::int64_t c) {
                           const std::int64_t first = c / width * width;  // thread t meets it if t·width + k·step does

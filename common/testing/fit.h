@@ -2,9 +2,11 @@
 #pragma once
 
 #include <testing/compare.h>
+#include <testing/random.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,24 @@ void add_name(LikelyMistakes& names, std::string_view name);
 /// Empty where there are more: then nothing is known.
 LikelyMistakes at_most_two(const LikelyMistakes& names);
 
+/// The names of the mistakes that fit a case, and the probe, on which they must convict; the case, where no probe could
+/// be run. A judge's fit(mistaken) is a Fit.
+template <class Mistaken, class Judge>
+LikelyMistakes names_that_fit(const std::vector<Mistaken>& mistakes, const Judge& on_case,
+                              const std::optional<Judge>& on_probe) {
+  LikelyMistakes names;
+  for (const Mistaken& mistaken : mistakes) {
+    Fit fit = on_case.fit(mistaken);
+    if (fit.agrees && on_probe.has_value()) fit = on_probe->fit(mistaken);
+    if (fit.agrees && fit.convicts) add_name(names, mistaken.mistake);
+  }
+  return names;
+}
+
+/// Fills rows with values around this mean, scaled by a power of two that differs in neighbouring rows: a variance is
+/// less or more than the probe's eps, and a row is not its neighbour.
+void fill_probe(std::vector<float>& x, std::int64_t cols, double mean, Random& random);
+
 /// How often each column of a row is counted, where all should be counted once.
 using Weight = std::function<double(std::int64_t column)>;
 /// A mistake about which columns are counted.
@@ -47,6 +67,14 @@ struct Dealt {
 };
 /// One by one, and in fours.
 std::vector<Dealt> deals(std::int64_t threads);
+
+/// A reduction whose result thread 0 alone is given: the others keep what they have by then.
+struct Lopsided {
+  std::function<std::int64_t(std::int64_t column)> thread;                // whose column it is
+  std::function<double(std::int64_t thread, std::int64_t column)> times;  // how often that thread has counted a column
+};
+/// By shuffles, in the warps and then over them, from near to far and from far to near; and by a tree in shared memory.
+std::vector<Lopsided> results_of_thread_0(std::int64_t threads);
 
 /// How many columns of a row are left by a loop that ends too early; each is less than cols.
 std::vector<std::int64_t> short_ends(std::int64_t cols, std::int64_t threads);

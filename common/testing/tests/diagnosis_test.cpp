@@ -2,6 +2,7 @@
 #include <testing/diagnosis_states.h>
 
 #include <host/device_buffer.h>
+#include <testing/fit.h>
 #include <testing/random.h>
 
 #include <doctest/doctest.h>
@@ -28,8 +29,10 @@ using testing::Summation;
 
 namespace {
 
-constexpr double unwritten = std::numeric_limits<double>::quiet_NaN();  // becomes poison
 const float poison = DeviceBuffer<float>("poison", 1).download()[0];
+/// What a wrong kernel stores; poison where it stores nothing.
+constexpr double unwritten = testing::not_written;
+float stored(double value) { return value == unwritten ? poison : static_cast<float>(value); }
 
 // ---- wrong kernels of the forward, in double, each written out
 
@@ -87,7 +90,7 @@ testing::RunNorm run(const Kernel& kernel, Norm norm) {
       row.rstd = 1 / std::sqrt(row.variance + row.eps);
       row.normalise();
       kernel(row);
-      for (const double y : row.y) result.y.push_back(std::isnan(y) ? poison : static_cast<float>(y));
+      for (const double y : row.y) result.y.push_back(stored(y));
       if (norm == Norm::layer_norm) result.mean.push_back(static_cast<float>(row.mean));
       result.rstd.push_back(static_cast<float>(row.rstd));
     }
@@ -186,6 +189,24 @@ TEST_CASE("what stands under the root") {
           row.rstd = 1 / std::sqrt(mean_square_about(row.mean, row.x) + row.eps);
           row.normalise();
         }) == only("sums_not_divided"));
+  CHECK(named([](Row& row) { row.rstd = row.variance + row.eps; }) == only("variance_for_rstd"));
+  CHECK(named(with_rstd([](const Row& row) { return row.variance; })) == only("variance_for_rstd"));
+  CHECK(named(with_rstd([](const Row& row) { return row.variance + row.eps; })) == only("variance_for_rstd"));
+  // No name: eps is missing where the variance is larger, and there alone.
+  CHECK(named(with_rstd([](const Row& row) { return 1 / std::sqrt(std::max(row.variance, row.eps)); })).empty());
+  for (const bool is_shifted : {false, true}) {  // E[x²] − E[x]², where one of the sums is not divided
+    CHECK(named([=](Row& row) {
+            const double origin = is_shifted ? row.x[0] : 0, sum = (row.mean - origin) * row.n;
+            row.mean = origin + sum;
+            row.rstd = 1 / std::sqrt(mean_square_about(origin, row.x) - sum * sum + row.eps);
+            row.normalise();
+          }) == only("sums_not_divided"));
+    CHECK(named([=](Row& row) {
+            const double origin = is_shifted ? row.x[0] : 0, mean = row.mean - origin;
+            row.rstd = 1 / std::sqrt(mean_square_about(origin, row.x) * row.n - mean * mean + row.eps);
+            row.normalise();
+          }) == only("sums_not_divided"));
+  }
   CHECK(named(with_rstd([](const Row& row) { return 1 / std::sqrt(row.square + row.eps); })) ==
         only("rms_norm_for_layer_norm"));
   CHECK(named(
@@ -239,6 +260,89 @@ TEST_CASE("which columns are counted") {
           }) == only("zero_padded_lanes"));
   }
   CHECK(named([](Row& row) { std::fill(row.y.begin() + 96, row.y.end(), unwritten); }) == only("tail_not_written"));
+  CHECK(named([](Row& row) {  // sums of x − x[0], without the last column
+          const double origin = row.x[0], last = row.x.back() - origin;
+          const double mean = row.mean - origin - last / row.n;
+          row.mean = origin + mean;
+          row.rstd = 1 / std::sqrt(mean_square_about(origin, row.x) - last * last / row.n - mean * mean + row.eps);
+          row.normalise();
+        }) == only("tail_dropped"));
+}
+
+TEST_CASE("the floats of a four in another order, and a step that is too short") {
+  const std::vector<std::vector<std::size_t>> orders = {{0, 2, 1, 3}, {3, 2, 1, 0}, {1, 2, 3, 0}, {0, 1, 2, 2}};
+  for (const auto& order : orders) {
+    CAPTURE(order);
+    const auto place = [&](std::size_t c) { return c / 4 * 4 + order[c % 4]; };
+    CHECK(named([&](Row& row) {  // as they are stored
+            const Values right = row.y;
+            for (std::size_t c = 0; c < right.size(); ++c) row.y[c] = right[place(c)];
+          }) == only("fours_in_another_order"));
+    CHECK(named([&](Row& row) {  // as they are loaded, gamma and beta as well
+            const Row right = row;
+            for (std::size_t c = 0; c < right.x.size(); ++c) {
+              row.x[c] = right.x[place(c)], row.gamma[c] = right.gamma[place(c)], row.beta[c] = right.beta[place(c)];
+            }
+            row.mean = mean_of(row.x);
+            row.rstd = 1 / std::sqrt(mean_square_about(row.mean, row.x) + row.eps);
+            row.normalise();
+          }) == only("fours_in_another_order"));
+  }
+  // 256 threads read fours and go on by 512 columns, not by 1024: the columns from 512 on are met by two threads.
+  const testing::RunNorm short_step = run(
+      [](Row& row) {
+        Values counted = row.x;
+        counted.insert(counted.end(), row.x.begin() + 512, row.x.end());
+        row.mean = mean_of(counted);
+        row.rstd = 1 / std::sqrt(mean_square_about(row.mean, counted) + row.eps);
+        row.normalise();
+      },
+      Norm::layer_norm);
+  CHECK(diagnosis(short_step, testing::make_case(3, 1000, Data::offset_10, 11), block, Norm::layer_norm) ==
+        only("counted_twice"));
+}
+
+TEST_CASE("only thread 0 is given the result") {
+  // One warp a row, in each of the orders of its steps. A shuffle from outside of the warp gives a lane its own state.
+  for (const std::vector<int>& distances : {std::vector<int>{1, 2, 4, 8, 16}, std::vector<int>{16, 8, 4, 2, 1}}) {
+    const testing::RunNorm kernel = run(
+        [&](Row& row) {
+          std::vector<Values> lanes(32);
+          for (std::size_t c = 0; c < row.x.size(); ++c) lanes[c % 32].push_back(row.x[c]);
+          for (const int distance : distances) {
+            const std::vector<Values> before = lanes;
+            for (int lane = 0; lane < 32; ++lane) {
+              const Values& other = before[lane + distance < 32 ? lane + distance : lane];
+              lanes[lane].insert(lanes[lane].end(), other.begin(), other.end());
+            }
+          }
+          for (std::size_t c = 0; c < row.x.size(); ++c) {
+            const double mean = mean_of(lanes[c % 32]);
+            const double rstd = 1 / std::sqrt(mean_square_about(mean, lanes[c % 32]) + row.eps);
+            row.y[c] = (row.x[c] - mean) * rstd * row.gamma[c] + row.beta[c];
+          }
+        },
+        Norm::layer_norm);
+    CHECK(diagnosis(kernel, testing::make_case(3, 100, Data::offset_10, 12), {4, 32}, Norm::layer_norm) ==
+          only("sum_for_thread_0_only"));
+  }
+  // A block of 256 threads and one column for each: after the tree slot i holds the columns i, i + 2ᵏ, i + 2 · 2ᵏ …,
+  // with the smallest 2ᵏ above i.
+  const testing::RunNorm slots = run(
+      [](Row& row) {
+        for (std::size_t thread = 0; thread < row.x.size(); ++thread) {
+          std::size_t period = 1;
+          while (period <= thread) period *= 2;
+          Values slot;
+          for (std::size_t c = thread; c < row.x.size(); c += period) slot.push_back(row.x[c]);
+          const double share = static_cast<double>(slot.size()) / row.n, mean = mean_of(slot) * share;
+          const double rstd = 1 / std::sqrt(mean_square_about(mean, slot) * share + row.eps);
+          row.y[thread] = (row.x[thread] - mean) * rstd * row.gamma[thread] + row.beta[thread];
+        }
+      },
+      Norm::layer_norm);
+  CHECK(diagnosis(slots, testing::make_case(3, 256, Data::offset_10, 13), block, Norm::layer_norm) ==
+        only("sum_for_thread_0_only"));
 }
 
 TEST_CASE("which row, and which output") {
@@ -258,6 +362,24 @@ TEST_CASE("which row, and which output") {
     };
     CHECK(diagnosis(kernel, testing::make_case(3, 100, Data::offset_10, 3), block, Norm::layer_norm) ==
           only("row_off_by_one"));
+  }
+  for (const bool is_written : {false, true}) {  // blocks of two rows: the second is skipped, or the first in its place
+    const testing::RunNorm kernel = [=](const NormCase& input) {
+      NormResult result = run([](Row&) {}, Norm::layer_norm)(input);
+      for (std::size_t r = 1; r < result.mean.size(); r += 2) {
+        result.mean[r] = is_written ? result.mean[r - 1] : poison;
+        result.rstd[r] = is_written ? result.rstd[r - 1] : poison;
+        const auto y = result.y.begin() + static_cast<std::ptrdiff_t>(r) * input.cols;
+        if (is_written) {
+          std::copy(y - input.cols, y, y);
+        } else {
+          std::fill(y, y + input.cols, poison);
+        }
+      }
+      return result;
+    };
+    CHECK(diagnosis(kernel, testing::make_case(5, 100, Data::offset_10, 3), block, Norm::layer_norm) ==
+          only(is_written ? "row_off_by_one" : "never_written"));
   }
   CHECK(named([](Row& row) { std::fill(row.y.begin(), row.y.end(), unwritten); }) == only("never_written"));
   CHECK(named([](Row& row) { std::fill(row.y.begin(), row.y.end(), 0.0); }) == only("all_zeros"));
@@ -281,6 +403,24 @@ TEST_CASE("from x to y") {
         })) == only("gamma_by_row"));
   CHECK(named(with_y([](const Row& row, std::size_t c) { return row.x[c] * row.rstd * row.gamma[c] + row.beta[c]; })) ==
         only("mean_not_subtracted"));
+  // In the fours of a row of 99 columns alone, or in the tail behind them alone.
+  const auto named_of_99 = [](const Kernel& kernel) {
+    return diagnosis(run(kernel, Norm::layer_norm), testing::make_case(3, 99, Data::offset_10, 14), block,
+                     Norm::layer_norm);
+  };
+  for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{0, 96}, {96, 99}}) {
+    const auto with_y_there = [=](double (*y)(const Row&, std::size_t c)) -> Kernel {
+      return [=](Row& row) {
+        for (std::size_t c = first; c < last; ++c) row.y[c] = y(row, c);
+      };
+    };
+    CHECK(named_of_99(with_y_there([](const Row& row, std::size_t c) {
+            return (row.x[c] - row.mean) * row.rstd * row.gamma[c];
+          })) == only("beta_missing"));
+    CHECK(named_of_99(with_y_there([](const Row& row, std::size_t c) {
+            return (row.x[c] - row.mean) * row.rstd + row.beta[c];
+          })) == only("gamma_missing"));
+  }
   CHECK(named([](Row& row) {
           for (std::size_t c = 0; c < row.x.size(); ++c) row.x[c] *= row.gamma[c];
           row.mean = mean_of(row.x);
@@ -421,10 +561,10 @@ testing::RunBackward run_wrong(const Backward& backward, Norm norm) {
     Derivatives derivatives = right(m, norm);
     backward(m, derivatives);
     BackwardResult result;
-    for (const double dx : derivatives.dx) result.dx.push_back(std::isnan(dx) ? poison : static_cast<float>(dx));
-    for (const double sum : derivatives.dgamma) result.dgamma.push_back(static_cast<float>(sum));
+    for (const double dx : derivatives.dx) result.dx.push_back(stored(dx));
+    for (const double sum : derivatives.dgamma) result.dgamma.push_back(stored(sum));
     if (norm == Norm::layer_norm)
-      for (const double sum : derivatives.dbeta) result.dbeta.push_back(static_cast<float>(sum));
+      for (const double sum : derivatives.dbeta) result.dbeta.push_back(stored(sum));
     return result;
   };
 }
@@ -495,6 +635,25 @@ TEST_CASE("dx") {
         })) == only("means_over_rows"));
   CHECK(named([](const Matrix&, Derivatives& d) { std::fill(d.dx.begin(), d.dx.end(), unwritten); }) ==
         only("never_written"));
+  for (const Norm norm : {Norm::layer_norm, Norm::rms_norm}) {  // statistics, or x, of the row before
+    const auto other = [](std::size_t r) { return r == 0 ? 0 : r - 1; };
+    CHECK(named(
+              [=](const Matrix& m, Derivatives& d) {
+                Matrix wrong = m;
+                for (std::size_t r = 0; r < m.rows; ++r)
+                  wrong.mean[r] = m.mean[other(r)], wrong.rstd[r] = m.rstd[other(r)];
+                d = right(wrong, norm);
+              },
+              norm) == only("row_off_by_one"));
+    CHECK(named(
+              [=](const Matrix& m, Derivatives& d) {
+                Matrix wrong = m;
+                for (std::size_t r = 0; r < m.rows; ++r)
+                  for (std::size_t c = 0; c < m.cols; ++c) wrong.x[m.at(r, c)] = m.x[m.at(other(r), c)];
+                d = right(wrong, norm);
+              },
+              norm) == only("row_off_by_one"));
+  }
   CHECK(named(with_dx([](const Matrix& m, std::size_t r, std::size_t c, double mean_g, double mean_gx) {
                 return m.rstd[r] * (m.g(r, c) - mean_g - m.normalised(r, c) * mean_gx);
               }),
@@ -518,26 +677,36 @@ TEST_CASE("dgamma and dbeta") {
             }
           }
         }) == only("transposed_reduction"));
-  CHECK(named(with_sums([](const Matrix& m, std::size_t r,
-                           std::size_t c) { return r + 1 < m.rows ? dy_of(m, r, c) * m.normalised(r, c) : 0; },
-                        [](const Matrix& m, std::size_t r, std::size_t c) {
-                          return r + 1 < m.rows ? dy_of(m, r, c) : 0;
-                        })) == only("rows_dropped"));
+  for (const auto& kept : {+[](std::size_t r) { return r < 19; },  // 20 rows in 5 slabs of 4
+                           +[](std::size_t r) { return r < 15; },  // the last row of each slab is left out
+                           +[](std::size_t r) { return r >= 5; }, +[](std::size_t r) { return r % 5 < 4; }}) {
+    CHECK(named([=](const Matrix& m, Derivatives& d) {
+            for (std::size_t c = 0; c < m.cols; ++c) {
+              d.dgamma[c] = d.dbeta[c] = 0;
+              for (std::size_t r = 0; r < m.rows; ++r) {
+                if (kept(r)) d.dgamma[c] += dy_of(m, r, c) * m.normalised(r, c), d.dbeta[c] += dy_of(m, r, c);
+              }
+            }
+          }) == only("rows_dropped"));
+  }
+  CHECK(named([](const Matrix&, Derivatives& d) { std::fill(d.dbeta.begin(), d.dbeta.end(), unwritten); }) ==
+        only("never_written"));
+  CHECK(named([](const Matrix&, Derivatives& d) { std::fill(d.dgamma.begin(), d.dgamma.end(), 0.0); },
+              Norm::rms_norm) == only("all_zeros"));
 }
 
 // ---- single functions
 
 TEST_CASE("a candidate fits where all of it does, and none where it is right") {
   using testing::likely_mistake;
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
   const std::vector<testing::Candidate> candidates = {{"eps_missing", {1, 2}}, {"no_root", {1, 3}}};
   CHECK(likely_mistake(candidates, {1, 3}, {1, 1}) == "\n" + testing::text(LikelyMistakes{"no_root"}));
   CHECK(likely_mistake(candidates, {1, 2.5}, {1, 1}) == "\nno known mistake fits");
   CHECK(likely_mistake(candidates, {1, 3}, {1, 3}) == "\nno known mistake fits");
-  CHECK(likely_mistake({{"eps_missing", {unwritten}}}, {unwritten}, {1}) ==
-        "\n" + testing::text(LikelyMistakes{"eps_missing"}));
+  CHECK(likely_mistake({{"eps_missing", {nan}}}, {nan}, {1}) == "\n" + testing::text(LikelyMistakes{"eps_missing"}));
   CHECK(likely_mistake({{"one_pass_cancellation", {5}, 0.5}}, {5.4}, {5}).find("one_pass") != std::string::npos);
   CHECK(likely_mistake({{"one_pass_cancellation", {5}, 0.5}}, {5.6}, {5}) == "\nno known mistake fits");
-  const double infinite = std::numeric_limits<double>::infinity();
   const std::vector<testing::Candidate> divided_by_0 = {{"divided_by_the_old_count", {infinite}}};
   CHECK(likely_mistake(divided_by_0, {infinite}, {3}).find("divided_by_the_old_count") != std::string::npos);
   CHECK(likely_mistake(divided_by_0, {5}, {3}) == "\nno known mistake fits");
@@ -558,15 +727,28 @@ TEST_CASE("mistaken updates and merges, by hand") {
   CHECK(predicts(updates, "new_deviation_twice", {1, 3.25, 2 + 3.75 * 3.75}));
   CHECK(predicts(updates, "m2_not_accumulated", {1, 3.25, 5 * 3.75}));
   CHECK(predicts(updates, "count_not_updated", {0, 3.25, 2 + 5 * 3.75}));
+  // 4 and 6, the first skipped: the mean goes from 0 to 3, and m2 by 6 · 3; the square of the 4 is in it or not.
+  const std::vector<float> two = {4, 6};
+  const auto after_two = testing::mistaken_updates({0, 0, 0}, two);
+  CHECK(predicts(after_two, "first_value_skipped", {1, 0, 0, 2, 3, 18}));
+  CHECK(predicts(after_two, "first_value_skipped", {1, 0, 16, 2, 3, 16 + 18}));
   // Three values with the mean 2, one value 6.
   const auto merges = testing::mistaken_merges({3, 2, 2}, {1, 6, 0});
   CHECK(predicts(merges, "plain_average_of_means", {0, 4, 2 + 16 * 0.75}));
   CHECK(predicts(merges, "distance_term_missing", {0, 3, 2}));
   CHECK(predicts(merges, "distance_not_weighted", {0, 3, 2 + 16}));
+  // A part without values, returned in the place of the other.
+  CHECK(predicts(testing::mistaken_merges({0, 0, 0}, {3, 2, 2}), "one_part_lost", {-3, 0, 0}));
+  CHECK(predicts(testing::mistaken_merges({3, 2, 2}, {0, 0, 0}), "one_part_lost", {-3, 0, 0}));
+  // 2³² values and 2³², whose count is 0 in 32 bits; 2³² and 2, whose count is 2.
+  const double many = 0x1p32;
+  CHECK(predicts(testing::mistaken_merges({many, 2, 0}, {2, 6, 0}), "count_in_32_bits", {-many, 2 + 4, 16 * many}));
   // 32 lanes, each with one value, its number: 0 to 31.
   std::vector<testing::WelfordState> lanes;
   for (int lane = 0; lane < 32; ++lane) lanes.push_back({1, static_cast<double>(lane), 0});
   const auto warps = testing::mistaken_warp_reductions(lanes);
   CHECK(predicts(warps, "step_lost", {-16, 7.5, 340}));  // 0 to 15: m2 is 16·(16² − 1)/12
   CHECK(predicts(warps, "travels_up", {0, 0, 0}));       // lane 0 meets itself in every step
+  // Five steps to the next lane count lane k as often as 5 choose k: the mean of k is 5/2 and its variance 5/4.
+  CHECK(predicts(warps, "counted_twice", {0, 2.5, 40}));
 }
