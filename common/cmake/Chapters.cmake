@@ -105,6 +105,8 @@ function(add_chapter name)
     # The reader's own file: outside the default build, so that whatever it holds never breaks the course.
     lnh_test(${id}_exercise LABEL exercise SOURCES ${test} INCLUDES ${exercises} ${chapter})
     target_compile_definitions(${id}_exercise PRIVATE LNH_SUBJECT="YOUR CODE")
+    # A function without its return runs on into anything, and is then taken for a loop or a wild pointer.
+    target_compile_options(${id}_exercise PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror=return-type>)
     set_target_properties(${id}_exercise PROPERTIES EXCLUDE_FROM_ALL ON)
 
     # The pristine stub, derived from the solution into the build folder; a test of the judge itself.

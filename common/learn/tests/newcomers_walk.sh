@@ -186,6 +186,11 @@ expect 1 'YOUR CODE does not compile' "$learn" check 01.1
 in_order "exercises/01_three_pass/1_three_passes.cuh:$(line_of typing_error):"
 expect 1 '"verdict":"not_compiled"' "$learn" check 01.1 --json
 in_order '"diagnostics":[{"file":"exercises/01_three_pass/1_three_passes.cuh"' "\"line\":$(line_of typing_error)"
+sed '/TODO/d; s|return not_written_yet(value, partial);||' "$course/exercises/01_three_pass/2_block_tree.cuh" >"$work/no_return"
+cp "$work/no_return" "$course/exercises/01_three_pass/2_block_tree.cuh"
+expect 1 'YOUR CODE does not compile' "$learn" check 01.2
+in_order 'no return statement'
+"$learn" reset 01.2 --yes >/dev/null
 rm "$exercise"
 expect 2 'is missing' "$learn" check 01.1
 expect 0 'is the untouched stub now' "$learn" reset 01.1
