@@ -22,7 +22,7 @@ struct SumOfSquares {
   float sum;
 };
 
-__host__ __device__ inline SumOfSquares squares_of(const float4& x) {
+__host__ __device__ inline SumOfSquares squares_of(float4 x) {
   return {(x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w)};
 }
 __host__ __device__ inline SumOfSquares update(SumOfSquares state, float x) { return {state.sum + x * x}; }

@@ -51,7 +51,7 @@ __host__ __device__ inline Welford merge(const Welford& a, const Welford& b) {
 /// The state of four values: two pairs by Chan's rule, and their states by it again. All counts are powers of two, so
 /// it takes no division. Derived in chapter 05.
 // [of_four]
-__host__ __device__ inline Welford of_four(const float4& x) {
+__host__ __device__ inline Welford of_four(float4 x) {
   const float first = x.y - x.x;  // each of a pair has count 1: its mean is its value, its m2 is 0
   const float second = x.w - x.z;
   const float first_mean = x.x + 0.5f * first;

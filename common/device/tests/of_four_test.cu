@@ -15,6 +15,10 @@
 #include <limits>
 #include <vector>
 
+#ifndef LNH_CUDA
+#include <simt/counts.h>
+#endif
+
 using testing::Random;
 
 namespace {
@@ -129,3 +133,22 @@ TEST_CASE("on the device, where nvcc may fuse a product and a sum, the same hold
   }
   CHECK(m2s.back() == 0);
 }
+
+#ifndef LNH_CUDA
+namespace {
+
+__global__ void straight_kernel(const float* x, float* means) {
+  means[threadIdx.x] = of_four(*reinterpret_cast<const float4*>(x + 4 * threadIdx.x)).mean;
+}
+
+}  // namespace
+
+// It takes them by value: by reference, each of its members would be loaded by itself.
+TEST_CASE("four values given to it straight from memory are one load of 16 bytes") {
+  const DeviceBuffer<float> x("x", std::vector<float>(128, 1.0f)), means("means", 32);
+  const simt::CountScope counts;
+  launch(straight_kernel, {1, 32}, x.data(), means.data());
+  CHECK(counts.total().buffer("x").loads.requests == 1);
+  CHECK(counts.total().buffer("x").loads.bytes == 512);
+}
+#endif
