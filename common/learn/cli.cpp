@@ -64,7 +64,7 @@ std::string picture_file(const std::string& file) {
 }  // namespace
 
 std::string sentence(const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const bool value_is_missing =
       dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with("missing");
   if (value_is_missing) return text.substr(0, text.find(':')) + " needs a value behind it.";

@@ -122,13 +122,13 @@ TEST_CASE("the verdict is told in one order: verdict, failure, mistake, finding 
 
 TEST_CASE("told in full, each failure has its own mistake and findings") {
   const std::string first = "worst: row 1\\nlikely mistake: eps is missing (eps_missing); read a/README.md, Idea";
-  const std::string second = "race: threads meet\\n  at a.cuh:2 in kernel\\n\\nin case: 7";
+  const std::string second = "race: threads meet\\n  at a.cuh:2 in kernel\\n\\nfor case 7";
   const learn::Verdict verdict = verdict_on(failure(first) + learn::replaced(failure(second), "right", "other"),
                                             "time: the kernel does not end\n  at b.cuh:3 in kernel\n", 124);
   const std::string of_first = "\nFailed: right\n  at a_test.cu:7\n  worst: row 1\n\nLikely mistake: eps is missing.\n "
                                " Read a/README.md, Idea.\n";
   const std::string of_second =
-      "\nFailed: other\n  at a_test.cu:7\n  in case: 7\n\nFindings:\n  race: threads meet\n    at a.cuh:2 in kernel\n";
+      "\nFailed: other\n  at a_test.cu:7\n  for case 7\n\nFindings:\n  race: threads meet\n    at a.cuh:2 in kernel\n";
   const std::string of_end = "\nFindings:\n  time: the kernel does not end\n    at b.cuh:3 in kernel\n\nNext: ";
   CHECK(text(verdict, "/nonexistent", true).find(of_first + of_second + of_end) != std::string::npos);
   CHECK(text(verdict, "/nonexistent", false).find(of_first + of_end) != std::string::npos);
