@@ -67,6 +67,31 @@ std::string fault_of_the_machine(const std::vector<std::string>& lines, const Pl
   return "";
 }
 
+Finished run_cmake(const Place& place, const std::vector<std::string>& targets) {
+  std::vector<std::string> command{"cmake", "--build", place.build.string(), "--target"};
+  command.insert(command.end(), targets.begin(), targets.end());
+  return run(command);
+}
+
+/// Builds the target from what the file holds now. ninja compares times alone, and so it takes a program for up to date
+/// where the file was saved while the compiler ran, or was replaced by an older one. Here its text decides.
+Finished build_from(const std::filesystem::path& file, const std::string& target, const Place& place) {
+  const FolderLock lock(place.build);
+  const std::filesystem::path chapters = place.build / "chapters", compiled = chapters / (target + ".cuh");
+  const auto text_of = [](const std::filesystem::path& path) { return exists(path) ? read_text(path) : ""; };
+  while (true) {
+    const std::string text = text_of(file);
+    try {
+      if (text_of(compiled) != text) std::filesystem::remove_all(chapters / "CMakeFiles" / (target + ".dir"));
+      write_text(compiled, text);
+    } catch (const std::exception& error) {
+      throw MachineError(fmt::format("Nothing could be compiled. {}", error.what()));
+    }
+    Finished built = run_cmake(place, {target});
+    if (text_of(file) == text) return built;
+  }
+}
+
 void tell_failed_build(Verdict& verdict, const std::string& output, const std::string& target, const Place& place) {
   verdict.build_output = lines_of(with_short_paths(output, place));
   const std::string machine = fault_of_the_machine(verdict.build_output, place);
@@ -95,10 +120,8 @@ void tell_failed_build(Verdict& verdict, const std::string& output, const std::s
 }  // namespace
 
 Finished build(const Place& place, const std::vector<std::string>& targets) {
-  // flock is there on every Linux, and holds the lock until the last compiler has ended, even if ./learn is killed.
-  std::vector<std::string> command{"flock", place.build.string(), "cmake", "--build", place.build.string(), "--target"};
-  command.insert(command.end(), targets.begin(), targets.end());
-  return run(command);
+  const FolderLock lock(place.build);
+  return run_cmake(place, targets);
 }
 
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine) {
@@ -123,7 +146,7 @@ ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, boo
   const auto read_as_cuda = [&] { return run({"common/legal_cuda/check.sh", source}); };
   const auto start = std::chrono::steady_clock::now();
   std::future<Finished> gate = std::async(pristine ? std::launch::deferred : std::launch::async, read_as_cuda);
-  const Finished built = build(place, {target});
+  const Finished built = pristine ? build(place, {target}) : build_from(place.root / exercise.file, target, place);
   if (built.exit_code != 0) {
     tell_failed_build(verdict, built.output, target, place);
     return program;

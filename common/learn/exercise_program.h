@@ -26,8 +26,8 @@ struct ExerciseProgram {
 /// forgets what it was made of, and takes it for up to date whatever is saved later.
 Finished build(const Place& place, const std::vector<std::string>& targets);
 
-/// Builds the test of the reader's file, or of the untouched stub if pristine, and has clang read the file as CUDA
-/// meanwhile. Throws UsageError if the file is missing.
+/// Builds the test of the reader's file as it is at the end, or of the untouched stub if pristine, and has clang read
+/// the file as CUDA meanwhile. Throws UsageError if the file is missing.
 ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, bool pristine);
 
 /// The command that runs the program with these NAME=VALUE settings in its environment and stops it at the limit:

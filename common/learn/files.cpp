@@ -1,5 +1,9 @@
 #include <learn/files.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -40,6 +44,16 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::remove(beside, ignored);
   errno = error.value();
   fail(file, "written");
+}
+
+// Without O_CLOEXEC, so that child processes inherit it.
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY)) {
+  if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace learn

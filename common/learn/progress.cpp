@@ -5,10 +5,6 @@
 #include <learn/files.h>
 #include <learn/marks.h>
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
 #include <regex>
@@ -75,23 +71,6 @@ std::string exercise_of(const std::string& line) {
   return exercise.starts_with('#') ? "" : exercise;
 }
 
-/// While it lives, no other ./learn changes the progress of this course. The lock is on the folder, so that there is
-/// no file to be left over.
-class Lock {
-public:
-  explicit Lock(const fs::path& folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0) flock(descriptor_, LOCK_EX);
-  }
-  ~Lock() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
-private:
-  int descriptor_;
-};
-
 }  // namespace
 
 Time now() { return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now()); }
@@ -133,7 +112,7 @@ std::map<std::string, Progress> read_progress(const fs::path& root) {
 }
 
 void change_progress(const fs::path& root, const std::string& exercise, const std::function<void(Progress&)>& change) {
-  const Lock lock(root);
+  const FolderLock lock(root);
   Progress progress = read_progress(root)[exercise];
   change(progress);
   // The other lines stay as they are; some may be the reader's own.

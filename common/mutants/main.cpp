@@ -61,7 +61,7 @@ int main(int count, char** words) try {
   std::string course = source_folder, list;
   app.add_option("EXERCISE", names, "only these exercises or chapters, as 01.2 or 01");
   app.add_option("--limit", limit_seconds, "seconds after which a test counts as one that hangs")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 3600));
   CLI::Option* const page_option = app.add_flag("--page", write_page, "write docs/mutants.md");
   app.add_flag("--check-page", check_page, "expect docs/mutants.md to be up to date")->excludes(page_option);
   app.add_flag("--json", as_json, "print the verdicts as JSON")->excludes(page_option);

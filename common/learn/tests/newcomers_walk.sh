@@ -285,6 +285,22 @@ for _ in 1 2 3; do
   done
 done
 
+echo '-- a save while the compiler runs: both the check that is under way and the next one judge what was saved last'
+for delay in 0.5 1 1.5; do
+  cp "$solution" "$exercise"
+  echo "// $delay" >>"$exercise"
+  (sleep "$delay" && cp "$work/wrong" "$exercise") &
+  saving=$!
+  expect 1 'YOUR CODE does not pass yet' env CCACHE_DISABLE=1 "$learn" check 01.1
+  wait "$saving"
+  expect 1 'YOUR CODE does not pass yet' "$learn" check 01.1
+done
+# A file with an older time, as from mv FILE.bak FILE.
+cp "$solution" "$exercise.bak"
+touch -d '1 hour ago' "$exercise.bak"
+mv "$exercise.bak" "$exercise"
+expect 0 'YOUR CODE passes' "$learn" check 01.1
+
 echo '-- every exercise solved: each check passes, each compares, the course does not care, and sync leaves the files alone'
 for reference in "$course"/solutions/*/*.cuh; do
   cp "$reference" "$course/exercises/${reference#"$course/solutions/"}"
