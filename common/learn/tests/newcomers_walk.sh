@@ -219,9 +219,13 @@ fi
 ninja_file=$course/build/simt/build.ninja
 cp -p "$ninja_file" "$work/build.ninja"
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$course/build/simt/CMakeCache.txt")
+rules_file=$course/build/simt/CMakeFiles/rules.ninja
+cp -p "$rules_file" "$work/rules.ninja"
 touch "$exercise"
-sed -i "s|$compiler |/nonexistent$compiler |" "$ninja_file"
+sed -i "/^rule CXX_COMPILER__01_1_exercise_/,/^$/ s|$compiler |/nonexistent$compiler |" "$rules_file"
+! cmp -s "$rules_file" "$work/rules.ninja" || fail 'the compiler is not named where it was looked for'
 expect 3 'The compiler could not be run.' "$learn" check 01.1
+cp -p "$work/rules.ninja" "$rules_file"
 head -c 5000 "$work/build.ninja" >"$ninja_file"
 echo '  broken' >>"$ninja_file"
 expect 3 'is damaged' "$learn" check 01.1
