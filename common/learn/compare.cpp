@@ -104,6 +104,7 @@ ExitCode compare(const Place& place, const CompareOptions& options) {
   const ExerciseProgram yours = build_exercise(place, exercise, false);
   const Verdict verdict = yours.built ? run_exercise(place, yours, 0) : yours.verdict;
   if (!verdict.passed()) {
+    if (options.json) fmt::print("{}\n", json_line(verdict, place.root));
     fmt::print(stderr, "{}{}\nOnly code that passes is compared. Next: ./learn check {}\n",
                heading(exercise, verdict.subject), verdict.sentence, exercise.id);
     return verdict.outcome == Outcome::could_not_build ? bad_machine : failure;

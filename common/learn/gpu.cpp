@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int sanitizer_limit_seconds = 300;  // a tool makes a test some ten times slower
+
 /// Where a tool of the CUDA Toolkit is: in PATH, or where the toolkit is installed by default; else empty.
 std::string find_tool(const std::string& name) {
   const Finished found =
@@ -50,9 +52,14 @@ Place gpu_place(const Place& place) {
 std::optional<Fault> fault_by(const std::string& sanitizer, const std::string& tool, const fs::path& program,
                               const Exercise& exercise) {
   constexpr int has_found = 86;
-  const Finished finished =
-      run({sanitizer, "--tool", tool, "--error-exitcode", std::to_string(has_found), program.string(), "--no-colors"});
-  if (finished.exit_code != has_found) return std::nullopt;
+  const Finished finished = run({"timeout", std::to_string(sanitizer_limit_seconds), sanitizer, "--tool", tool,
+                                 "--error-exitcode", std::to_string(has_found), program.string(), "--no-colors"});
+  if (finished.exit_code == 0) return std::nullopt;
+  if (finished.exit_code != has_found) {  // it may not have looked at all
+    const std::string words = fmt::format("compute-sanitizer {} ended with exit code {}", tool, finished.exit_code);
+    const std::vector<std::string> lines = lines_of(finished.output);
+    return Fault{tool, words, "", 0, {words, lines.empty() ? "" : "  " + lines.back()}};
+  }
   return sanitizer_fault(tool, finished.output, exercise.file.string());
 }
 

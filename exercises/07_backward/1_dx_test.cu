@@ -164,7 +164,7 @@ TEST_CASE(LNH_SUBJECT ": x, dy and gamma are asked for at most twice, and dx is 
   const std::uint64_t pass = rows * cols / 128;  // requests of 32 lanes, four floats each
   const simt::CountScope counts;
   dx_of(random_case(rows, cols, Data::centred, 13));
-  const auto judge = [&](const char* what, const simt::AccessCounts& asked, std::uint64_t most) {
+  const auto judge = [&](const std::string& what, const simt::AccessCounts& asked, std::uint64_t most) {
     CHECK_MESSAGE(asked.requests <= most, LNH_SUBJECT " asks memory " << asked.requests << " times: " << what << "; "
                                                                       << most << " requests of 512 bytes are enough");
     CHECK_MESSAGE(asked.sectors <= 16 * most, LNH_SUBJECT " spreads its requests: "
