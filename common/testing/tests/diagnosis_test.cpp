@@ -692,7 +692,7 @@ TEST_CASE("dgamma and dbeta") {
   CHECK(named([](const Matrix&, Derivatives& d) { std::fill(d.dbeta.begin(), d.dbeta.end(), unwritten); }) ==
         only("never_written"));
   CHECK(named([](const Matrix&, Derivatives& d) { std::fill(d.dgamma.begin(), d.dgamma.end(), 0.0); },
-              Norm::rms_norm) == only("all_zeros"));
+              Norm::rms_norm) == LikelyMistakes{"all_zeros", "rows_dropped"});  // or all of them
 }
 
 // ---- single functions
