@@ -147,17 +147,16 @@ void add_what_stands_under_the_root(std::vector<Mistaken>& all) {
                      return {sum, (row.right.variance + offset * offset) * (both ? row.n() : 1)};
                    }});
   }
-  for (const bool is_shifted : {false, true}) {  // E[x²] − E[x]²: one of the sums, or both
-    for (const auto& [sum_divided, squares_divided] : {std::pair(true, false), {false, true}, {false, false}}) {
-      all.push_back({.mistake = "sums_not_divided",
-                     .only = Norm::layer_norm,
-                     .moments = [=](const Row& row, std::int64_t) -> Moments {
-                       const double origin = is_shifted ? row.x[0] : 0, mean = row.right.mean - origin;
-                       const double first = mean * (sum_divided ? 1 : row.n());
-                       const double second = (row.right.variance + mean * mean) * (squares_divided ? 1 : row.n());
-                       return {origin + first, second - first * first};
-                     }});
-    }
+  for (const int choice : {0, 1, 2, 4, 5, 6}) {  // E[x²] − E[x]²: one of the sums, or both; shifted by x[0] or not
+    const bool is_shifted = choice >= 4, divides_sum = choice % 4 == 1, divides_squares = choice % 4 == 2;
+    all.push_back({.mistake = "sums_not_divided",
+                   .only = Norm::layer_norm,
+                   .moments = [=](const Row& row, std::int64_t) -> Moments {
+                     const double origin = is_shifted ? row.x[0] : 0, mean = row.right.mean - origin;
+                     const double first = mean * (divides_sum ? 1 : row.n());
+                     const double second = (row.right.variance + mean * mean) * (divides_squares ? 1 : row.n());
+                     return {origin + first, second - first * first};
+                   }});
   }
   all.push_back({.mistake = "eps_outside_the_root",
                  .rstd = [](const Row& row, double variance) { return 1 / (std::sqrt(variance) + row.eps()); }});
@@ -370,9 +369,9 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
   const auto whole = static_cast<std::size_t>(cols - cols % 4);
   const std::pair<std::size_t, std::size_t> columns[] = {
       {0, static_cast<std::size_t>(cols)}, {0, whole}, {whole, static_cast<std::size_t>(cols)}};  // the tail alone
-  for (const auto& [first, last] : columns) {
+  for (const auto& range : columns) {
     const auto there = [=](std::size_t c, double mistaken, double right) {
-      return first <= c && c < last ? mistaken : right;
+      return range.first <= c && c < range.second ? mistaken : right;
     };
     all.push_back({.mistake = "null_gamma_is_zero", .gamma = [=](const Row& row, std::size_t c) {
                      return there(c, row.input.gamma.empty() ? 0 : row.gamma(c), row.gamma(c));
