@@ -408,7 +408,8 @@ TEST_CASE("from x to y") {
     return diagnosis(run(kernel, Norm::layer_norm), testing::make_case(3, 99, Data::offset_10, 14), block,
                      Norm::layer_norm);
   };
-  for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{0, 96}, {96, 99}}) {
+  for (const std::size_t first : {0, 96}) {
+    const std::size_t last = first == 0 ? 96 : 99;
     const auto with_y_there = [=](double (*y)(const Row&, std::size_t c)) -> Kernel {
       return [=](Row& row) {
         for (std::size_t c = first; c < last; ++c) row.y[c] = y(row, c);
