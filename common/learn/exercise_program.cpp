@@ -39,6 +39,12 @@ private:
   std::filesystem::path path_;
 };
 
+std::string compiler_is_gone(const std::string& folder) {
+  return fmt::format("The compiler could not be run. If it was removed or renamed, remove the build folder with "
+                     "rm -r {}, then run this again; ./learn doctor shows what this machine lacks.",
+                     folder);
+}
+
 /// Why a build failed through no fault of the code that was to be compiled; empty if the compiler has something
 /// against the code.
 std::string fault_of_the_machine(const std::vector<std::string>& lines, const Place& place) {
@@ -53,6 +59,7 @@ std::string fault_of_the_machine(const std::vector<std::string>& lines, const Pl
     return fmt::format("The folder {} cannot be written, so nothing could be compiled.", folder);
   if (said("Killed signal"))
     return "The compiler was killed, most likely because memory ran out. Close something large, then run this again.";
+  if (said("ccache: error: ") && said("execute_noreturn of ")) return compiler_is_gone(folder);
   if (said("ninja: error: ") || said("CMake Error") || said("Error: could not load cache")) {
     return fmt::format(
         "The build folder {0} is damaged. Remove it with rm -r {0}, then run this again: nothing of yours "
@@ -60,9 +67,7 @@ std::string fault_of_the_machine(const std::vector<std::string>& lines, const Pl
         folder);
   }
   if (diagnostics_in(lines).empty() && !said(": error: ")) {
-    return fmt::format("The compiler could not be run. If it was removed or renamed, remove the build folder with "
-                       "rm -r {}, then run this again; ./learn doctor shows what this machine lacks.",
-                       folder);
+    return compiler_is_gone(folder);
   }
   return "";
 }
@@ -143,6 +148,7 @@ ExerciseProgram build_exercise(const Place& place, const Exercise& exercise, boo
   // The stub comes out of the build, so it can be read only afterwards.
   const std::string source =
       pristine ? (place.build / "stubs" / exercise.file.lexically_relative("exercises")).string() : file;
+  if (pristine) verdict.stub = source;
   const auto read_as_cuda = [&] { return run({"common/legal_cuda/check.sh", source}); };
   const auto start = std::chrono::steady_clock::now();
   std::future<Finished> gate = std::async(pristine ? std::launch::deferred : std::launch::async, read_as_cuda);

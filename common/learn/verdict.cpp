@@ -35,9 +35,16 @@ std::string without_subject(const std::string& test) {
   return colon == std::string::npos ? test : test.substr(colon + 2);
 }
 
+/// Where the lines of code are that a verdict quotes.
+struct Sources {
+  std::filesystem::path root;
+  std::string file, stub;  // as in Verdict
+};
+
 /// The line of a file without its indentation; empty if there is none.
-std::string source_line(const std::string& root, const std::string& file, int line) {
-  const std::filesystem::path path = std::filesystem::path(root) / file;
+std::string source_line(const Sources& sources, const std::string& file, int line) {
+  const bool is_stub = file == sources.file && !sources.stub.empty();
+  const std::filesystem::path path = is_stub ? std::filesystem::path(sources.stub) : sources.root / file;
   std::error_code ignored;
   if (line < 1 || !std::filesystem::is_regular_file(path, ignored)) return "";
   const Lines lines = lines_of(read_text(path));
@@ -62,22 +69,22 @@ std::string paragraphs(const Lines& lines) {
 }
 
 /// A finding's lines, with the code below each line that names a place.
-std::string quoted(const Fault& fault, const std::string& root) {
+std::string quoted(const Fault& fault, const Sources& sources) {
   static const std::regex place(R"(\bat ([^ ]+):(\d+))");
   std::string text;
   for (const std::string& line : fault.text) {
     text += wrapped("  " + line, 2) + "\n";
     for (std::sregex_iterator found(line.begin(), line.end(), place), end; found != end; ++found) {
-      const std::string code = source_line(root, (*found)[1], std::stoi((*found)[2]));
+      const std::string code = source_line(sources, (*found)[1], std::stoi((*found)[2]));
       if (!code.empty()) text += fmt::format("  {:>6} | {}\n", (*found)[2].str(), code);
     }
   }
   return text;
 }
 
-std::string findings(const std::vector<Fault>& faults, const std::string& root) {
+std::string findings(const std::vector<Fault>& faults, const Sources& sources) {
   std::string text = faults.empty() ? "" : "\nFindings:\n";
-  for (const Fault& fault : faults) text += quoted(fault, root);
+  for (const Fault& fault : faults) text += quoted(fault, sources);
   return text;
 }
 
@@ -246,6 +253,7 @@ std::string heading(const Exercise& exercise, const std::string& subject) {
 }
 
 std::string text(const Verdict& verdict, const std::string& root, bool verbose) {
+  const Sources sources{root, verdict.file, verdict.stub};
   std::string text = what_it_printed(verdict.subject, verdict.printed) + wrapped(verdict.sentence) + "\n";
 
   const Lines& build = verbose ? verdict.build_output : verdict.first_error;
@@ -254,9 +262,9 @@ std::string text(const Verdict& verdict, const std::string& root, bool verbose) 
   for (const Failure& failure : verdict.failures) {
     if (!verbose && failure.test != verdict.failures.front().test) break;
     text += "\n" + wrapped("Failed: " + failure.test, 2) + fmt::format("\n  at {}:{}\n", failure.file, failure.line);
-    text += paragraphs(failure.message.rest) + likely(failure.message) + findings(failure.message.faults, root);
+    text += paragraphs(failure.message.rest) + likely(failure.message) + findings(failure.message.faults, sources);
   }
-  text += findings(verdict.faults, root) + "\n";
+  text += findings(verdict.faults, sources) + "\n";
   for (const std::string& note : verdict.notes) text += wrapped(note) + "\n";
   return text + wrapped("Next: " + verdict.next, 2) + "\n";
 }
@@ -282,7 +290,7 @@ nlohmann::ordered_json json(const Verdict& verdict, const std::string& root) {
                       {"title", fault.title},
                       {"file", fault.file},
                       {"line", fault.line},
-                      {"source", source_line(root, fault.file, fault.line)},
+                      {"source", source_line({root, verdict.file, verdict.stub}, fault.file, fault.line)},
                       {"text", fmt::format("{}", fmt::join(fault.text, "\n"))}});
   }
   for (const Diagnostic& diagnostic : verdict.diagnostics) {

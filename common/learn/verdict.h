@@ -66,6 +66,7 @@ const char* name(Outcome outcome);  // "passed", "not_written", …
 struct Verdict {
   std::string exercise, title, file;  // of the code that is judged
   std::string subject;                // whose it is: "YOUR CODE", or "STUB" for an untouched one
+  std::string stub;                   // where the text of an untouched one lies; else empty
   Outcome outcome = Outcome::passed;
   std::string sentence;  // the verdict in words
   int tests = 0, failed = 0;
