@@ -4,8 +4,6 @@
 #include <learn/files.h>
 #include <learn/marks.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -18,31 +16,6 @@ constexpr int gate_has_no_clang = 77;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// A file of its own for what a child process writes, gone at the end.
-class OwnFile {
-public:
-  explicit OwnFile(const Place& place) : path_(place.build / fmt::format("report_{}.jsonl", getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~OwnFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  OwnFile(const OwnFile&) = delete;
-  OwnFile& operator=(const OwnFile&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::string text() const { return std::filesystem::exists(path_) ? read_text(path_) : ""; }
-
-private:
-  std::filesystem::path path_;
-};
-
-std::string compiler_is_gone(const std::string& folder) {
-  return fmt::format("The compiler could not be run. If it was removed or renamed, remove the build folder with "
-                     "rm -r {}, then run this again; ./learn doctor shows what this machine lacks.",
-                     folder);
 }
 
 /// Why a build failed through no fault of the code that was to be compiled; empty if the compiler has something
@@ -59,15 +32,17 @@ std::string fault_of_the_machine(const std::vector<std::string>& lines, const Pl
     return fmt::format("The folder {} cannot be written, so nothing could be compiled.", folder);
   if (said("Killed signal"))
     return "The compiler was killed, most likely because memory ran out. Close something large, then run this again.";
-  if (said("ccache: error: ") && said("execute_noreturn of ")) return compiler_is_gone(folder);
   if (said("ninja: error: ") || said("CMake Error") || said("Error: could not load cache")) {
     return fmt::format(
         "The build folder {0} is damaged. Remove it with rm -r {0}, then run this again: nothing of yours "
         "is in it.",
         folder);
   }
-  if (diagnostics_in(lines).empty() && !said(": error: ")) {
-    return compiler_is_gone(folder);
+  const bool is_gone_behind_ccache = said("ccache: error: execute_noreturn of ");
+  if (is_gone_behind_ccache || (diagnostics_in(lines).empty() && !said(": error: "))) {
+    return fmt::format("The compiler could not be run. If it was removed or renamed, remove the build folder with "
+                       "rm -r {}, then run this again; ./learn doctor shows what this machine lacks.",
+                       folder);
   }
   return "";
 }
@@ -187,7 +162,7 @@ std::vector<std::string> test_command(const ExerciseProgram& program, const std:
 
 Verdict run_exercise(const Place& place, const ExerciseProgram& program, std::uint64_t seed) {
   Verdict verdict = program.verdict;
-  const OwnFile report(place);
+  const OwnFile report(place.build, "report");
   const auto start = std::chrono::steady_clock::now();
   const Finished tested = run(test_command(program, {fmt::format("SIMT_SEED={}", seed)},
                                            {"--reporters=report", "--out=" + report.path().string()}));

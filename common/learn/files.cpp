@@ -46,6 +46,18 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
   fail(file, "written");
 }
 
+OwnFile::OwnFile(const std::filesystem::path& folder, const std::string& name)
+    : path_(folder / (name + "_" + std::to_string(getpid()))) {
+  std::filesystem::remove(path_);
+}
+
+OwnFile::~OwnFile() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+std::string OwnFile::text() const { return std::filesystem::exists(path_) ? read_text(path_) : ""; }
+
 // Without O_CLOEXEC, so that child processes inherit it.
 FolderLock::FolderLock(const std::filesystem::path& folder)
     : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY)) {

@@ -10,8 +10,6 @@
 #include <simt/finding.h>
 #include <testing/cases.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -72,26 +70,6 @@ ExitCode profile_chapter(const Place& place, const ProfileOptions& options) {
   return failure;
 }
 
-/// A file of its own for the profile of a child process, gone at the end.
-class ProfileFile {
-public:
-  explicit ProfileFile(const Place& place) : path_(place.build / fmt::format("profile_{}.tsv", getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~ProfileFile() { std::filesystem::remove(path_); }
-  ProfileFile(const ProfileFile&) = delete;
-  ProfileFile& operator=(const ProfileFile&) = delete;
-
-  std::string setting() const { return "SIMT_PROFILE=" + path_.string(); }
-  std::vector<simt::KernelProfile> kernels() const {
-    if (!std::filesystem::exists(path_)) return {};
-    return simt::read_profile(read_text(path_));
-  }
-
-private:
-  std::filesystem::path path_;
-};
-
 ExitCode profile_exercise(const Place& place, const ProfileOptions& options) {
   const Exercise exercise = find_exercise(chapters(place.root), options.subject);
   const ExerciseProgram program = build_exercise(place, exercise, options.pristine);
@@ -99,9 +77,11 @@ ExitCode profile_exercise(const Place& place, const ProfileOptions& options) {
     fmt::print(stderr, "{}{}", heading(exercise, program.verdict.subject), text(program.verdict, place.root, false));
     return program.verdict.outcome == Outcome::could_not_build ? bad_machine : failure;
   }
-  const ProfileFile file(place);
-  const bool passes = run(test_command(program, {file.setting()})).exit_code == 0;
-  const std::vector<simt::KernelProfile> kernels = file.kernels();
+  const OwnFile file(place.build, "profile");
+  const bool passes = run(test_command(program, {"SIMT_PROFILE=" + file.path().string()})).exit_code == 0;
+  const std::string counted = file.text();
+  const std::vector<simt::KernelProfile> kernels =
+      counted.empty() ? std::vector<simt::KernelProfile>{} : simt::read_profile(counted);
   if (kernels.empty()) {
     fmt::print(stderr, "YOUR CODE launched no kernel that could be counted; ./learn check {} says more.\n",
                exercise.id);

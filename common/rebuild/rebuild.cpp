@@ -2,6 +2,7 @@
 
 #include <learn/files.h>
 #include <learn/process.h>
+#include <learn/text.h>
 
 #include <nlohmann/json.hpp>
 
@@ -55,12 +56,6 @@ std::vector<std::string> ninja(const fs::path& build, std::vector<std::string> a
   std::vector<std::string> lines;
   for (std::string line; std::getline(output, line);) lines.push_back(line);
   return lines;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
 }
 
 bool is_below(const fs::path& file, const fs::path& folder) {
@@ -137,8 +132,8 @@ Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& fi
   // there. So the order of include folders and the folder of the including file decide as they do in the build.
   const TemporaryFolder mirror;
   const std::string program = (mirror.path() / "test").string();
-  std::string link =
-      replaced(test.link, " -o " + test.program.lexically_relative(build).string() + " ", " -o " + program + " ");
+  std::string link = learn::replaced(test.link, " -o " + test.program.lexically_relative(build).string() + " ",
+                                     " -o " + program + " ");
   int number = 0;
   for (const Object& object : test.objects) {
     if (std::find(object.sources.begin(), object.sources.end(), file) == object.sources.end()) continue;
@@ -151,14 +146,14 @@ Outcome outcome_with(const Test& test, const fs::path& build, const fs::path& fi
         fs::copy_file(source, copy, fs::copy_options::overwrite_existing);
     }
     const std::string changed = (mirror.path() / ("object_" + std::to_string(++number) + ".o")).string();
-    std::string command = replaced(object.command, object.name, changed);
-    command = replaced(command, source_folder.string() + "/", mirror.path().string() + "/");
+    std::string command = learn::replaced(object.command, object.name, changed);
+    command = learn::replaced(command, source_folder.string() + "/", mirror.path().string() + "/");
     // Without debug information: findings lose their lines, which nobody reads here, and a little time is saved; so
     // it is without ccache, for which every variant is new.
     const learn::Finished compiled =
         learn::run({"sh", "-c", "export CCACHE_DISABLE=1 && cd '" + build.string() + "' && " + command + " -g0"});
     if (compiled.exit_code != 0) return {Outcome::not_compiled, compiled.output};
-    link = replaced(link, object.name, changed);
+    link = learn::replaced(link, object.name, changed);
   }
   const learn::Finished linked = learn::run({"sh", "-c", "cd '" + build.string() + "' && " + link});
   if (linked.exit_code != 0) return {Outcome::not_compiled, linked.output};

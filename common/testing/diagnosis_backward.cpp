@@ -556,19 +556,11 @@ bool is_folded(const BackwardResult& got, const BackwardCase& input, BackwardSum
 
 LikelyMistakes fitting(const BackwardResult& got, const BackwardCase& input, BackwardSummation summation,
                        const BackwardRunOptions& options, const RunBackward& again) {
-  std::optional<BackwardCase> probe;
-  std::optional<BackwardResult> probed;
-  try {
-    if (again) {
-      probe = probe_of(input, probe_mean);
-      probed = again(*probe);
-    }
-  } catch (const std::exception&) {
-    probed.reset();  // a finding, on other data: the case itself has to do
-  }
+  const BackwardCase probe = probe_of(input, probe_mean);
+  const std::optional<BackwardResult> probed = result_on(probe, again);
   const Judge on_case(got, input, summation, options);
   std::optional<Judge> on_probe;
-  if (probed.has_value()) on_probe.emplace(*probed, *probe, summation, options);
+  if (probed.has_value()) on_probe.emplace(*probed, probe, summation, options);
   if (on_probe.has_value() && on_probe->is_right(2)) {
     const bool folded = is_folded(got, input, summation, options, again);
     return folded ? LikelyMistakes{"xhat_folded"} : LikelyMistakes{};

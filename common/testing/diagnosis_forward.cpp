@@ -628,19 +628,11 @@ bool cancels(const NormResult& got, const NormCase& input, Summation summation, 
 
 LikelyMistakes fitting(const NormResult& got, const NormCase& input, Summation summation, Norm norm,
                        const RunNorm& again) {
-  std::optional<NormCase> probe;
-  std::optional<NormResult> probed;
-  try {
-    if (again) {
-      probe = probe_of(input, probe_mean);
-      probed = again(*probe);
-    }
-  } catch (const std::exception&) {
-    probed.reset();  // a finding, on other data: the case itself has to do
-  }
+  const NormCase probe = probe_of(input, probe_mean);
+  const std::optional<NormResult> probed = result_on(probe, again);
   const Judge on_case(got, input, summation, norm);
   std::optional<Judge> on_probe;
-  if (probed.has_value()) on_probe.emplace(*probed, *probe, summation, norm);
+  if (probed.has_value()) on_probe.emplace(*probed, probe, summation, norm);
   // Where κ is small a variance that cancels may be off by a little more than the bound.
   if (on_probe.has_value() && on_probe->ratio() <= 4) {
     const bool cancelled = norm == Norm::layer_norm && cancels(got, input, summation, again);

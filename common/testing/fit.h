@@ -5,6 +5,7 @@
 #include <testing/random.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -30,6 +31,17 @@ struct Fit {
 void add_name(LikelyMistakes& names, std::string_view name);
 /// Empty where there are more: then nothing is known.
 LikelyMistakes at_most_two(const LikelyMistakes& names);
+
+/// What the kernel gives on the probe; nothing where it cannot be run again, or has a finding there: then the case
+/// itself has to do.
+template <class Result, class Case>
+std::optional<Result> result_on(const Case& probe, const std::function<Result(const Case&)>& again) {
+  try {
+    if (again) return again(probe);
+  } catch (const std::exception&) {
+  }
+  return std::nullopt;
+}
 
 /// The names of the mistakes that fit a case, and the probe, on which they must convict; the case, where no probe could
 /// be run. A judge's fit(mistaken) is a Fit.
