@@ -128,7 +128,7 @@ ExitCode compare(const Place& place, const CompareOptions& options) {
         {"stack_bytes", "bytes of stack (spills)", or_null(mine.stack_bytes), or_null(theirs.stack_bytes), 0});
     rows.push_back({"milliseconds", "milliseconds", or_null(mine.median_ms), or_null(theirs.median_ms), Json()});
     rows.push_back({"fraction_of_copy", "fraction of a copy", or_null(mine.of_copy), or_null(theirs.of_copy), 1});
-    timed = mine.workload.empty() ? "This exercise is no whole kernel, so there is nothing to time.\n"
+    timed = mine.workload.empty() ? "This exercise has no benchmark, so it is not timed.\n"
                                   : fmt::format("Timed on the GPU: {}, median of 20 launches.\n", mine.workload);
   }
 

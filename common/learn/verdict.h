@@ -99,8 +99,9 @@ std::vector<std::string> first_error(const std::vector<std::string>& lines, cons
 /// Whose code is judged, for a person: the exercise, the subject and the file.
 std::string heading(const Exercise& exercise, const std::string& subject);
 
-/// For behind it: the verdict, the first failure (verbose: each of them), the likely mistake, the findings
-/// with the lines of code that they name, what to do next. root is where the course lies.
+/// For behind it: the verdict, what failed in the first test that did (verbose: in every one), with the likely mistake
+/// and the findings of each failure and the lines of code that they name, and what to do next. root is where the course
+/// lies.
 std::string text(const Verdict& verdict, const std::string& root, bool verbose);
 
 nlohmann::ordered_json json(const Verdict& verdict, const std::string& root);
