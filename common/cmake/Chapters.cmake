@@ -74,6 +74,7 @@ function(add_chapter name)
     set(long LONG)
   endif()
   lnh_test(${name}_test LABEL chapter ${long} SOURCES ${chapter}/test.cu INCLUDES ${chapter})
+  set_tests_properties(${name}_test PROPERTIES COST 1)  # first: the longest programs, and the last chapter's above all
   if(EXISTS ${chapter}/benchmark.cu)
     lnh_benchmark(${name}_benchmark SOURCES ${chapter}/benchmark.cu INCLUDES ${chapter})
   endif()

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <learn/files.h>
+#include <learn/text.h>
 #include <testing/diagnosis.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace mutants {
 
@@ -216,6 +221,27 @@ std::vector<Mutant> mutants_in_file(const fs::path& file, const fs::path& course
   return mutants;
 }
 
+std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests,
+                                   std::size_t n) {
+  std::vector<std::size_t> sample;
+  std::string exercise;
+  std::size_t number = 0, first = 0;
+  for (std::size_t i = 0; i < mutants.size(); ++i) {
+    if (mutants[i].exercise != exercise) {
+      exercise = mutants[i].exercise;
+      number = 0;
+      std::string text;
+      for (const rebuild::Test& test : tests)
+        if (test.compiles(mutants[i].solution))
+          for (const rebuild::Object& object : test.objects)
+            for (const fs::path& source : object.sources) text += learn::read_text(source);
+      first = std::hash<std::string>()(text) % n;
+    }
+    if (number++ % n == first) sample.push_back(i);
+  }
+  return sample;
+}
+
 Diagnosis diagnosis_of(const Mutant& mutant, const Verdict& verdict) {
   const auto& names = verdict.diagnosis;
   if (names.empty()) return mutant.oracle.empty() ? Diagnosis::none_asked : Diagnosis::missed;
@@ -391,13 +417,32 @@ std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>&
       page += fmt::format("\n## Exercise {}\n\n| mutant | the mistake | killed by | diagnosis |\n|---|---|---|---|\n",
                           exercise);
     }
-    std::string by = verdicts[i].killed_by;
-    for (std::size_t at = 0; (at = by.find('|', at)) != std::string::npos; at += 2) by.insert(at, "\\");
     const std::string named = fmt::format("{}", fmt::join(verdicts[i].diagnosis, "` or `"));
-    page += fmt::format("| `{}` | {} | {} | {} |\n", mutants[i].name, mutants[i].mistake, by,
-                        named.empty() ? "" : "`" + named + "`");
+    page += fmt::format("| `{}` | {} | {} | {} |\n", mutants[i].name, mutants[i].mistake,
+                        learn::replaced(verdicts[i].killed_by, "|", "\\|"), named.empty() ? "" : "`" + named + "`");
   }
   return page;
+}
+
+std::vector<Verdict> verdicts_on(const std::string& page, const std::vector<Mutant>& mutants) {
+  static const std::regex heading("## Exercise (.*)"), row(R"(\| `([^`]*)` \| .* \| (.*) \| (.*) \|)"),
+      mistake("`([^`]*)`");
+  std::map<std::pair<std::string, std::string>, Verdict> known;
+  std::istringstream lines(page);
+  std::string exercise;
+  std::smatch found;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, found, heading)) exercise = found[1];
+    if (!std::regex_match(line, found, row)) continue;
+    const std::string diagnosis = found[3];
+    Verdict verdict{learn::replaced(found[2].str(), "\\|", "|"), "", {}};
+    for (std::sregex_iterator name(diagnosis.begin(), diagnosis.end(), mistake), end; name != end; ++name)
+      verdict.diagnosis.push_back((*name)[1]);
+    known[{exercise, found[1]}] = std::move(verdict);
+  }
+  std::vector<Verdict> verdicts;
+  for (const Mutant& mutant : mutants) verdicts.push_back(known[{mutant.exercise, mutant.name}]);
+  return verdicts;
 }
 
 }  // namespace mutants

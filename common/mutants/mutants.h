@@ -3,6 +3,7 @@
 
 #include <rebuild/rebuild.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -57,6 +58,11 @@ std::vector<std::string> named_mistakes(const std::string& output);
 Verdict judge(const std::vector<rebuild::Test>& tests, const std::filesystem::path& build, const Mutant& mutant,
               int limit_seconds);
 
+/// One in n of each exercise's mutants, as their places in mutants. Which ones depends on the text of all that the
+/// exercise's test is compiled from: unchanged sources give the same ones, a change tries others.
+std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests,
+                                   std::size_t n);
+
 /// One mutant in the matrix that the program prints: its diagnosis, and below it what kills it. At most 80 columns wide
 /// unless a name is longer than that.
 std::string matrix_entry(const Mutant& mutant, const Verdict& verdict);
@@ -66,5 +72,7 @@ std::string summary(const std::vector<Mutant>& mutants, const std::vector<Verdic
 std::string json(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts);
 /// docs/mutants.md: each mutant with the mistake it stands for, the test case that kills it, and the diagnosis.
 std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts);
+/// What such a page says of the mutants; of one that it does not name, that it survived.
+std::vector<Verdict> verdicts_on(const std::string& page, const std::vector<Mutant>& mutants);
 
 }  // namespace mutants

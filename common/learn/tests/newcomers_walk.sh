@@ -305,7 +305,7 @@ touch -d '1 hour ago' "$exercise.bak"
 mv "$exercise.bak" "$exercise"
 expect 0 'YOUR CODE passes' "$learn" check 01.1
 
-echo '-- every exercise solved: each check passes, each compares, the course does not care, and sync leaves the files alone'
+echo '-- every exercise solved: each check passes, the first of each chapter compares, the course does not care, and sync leaves the files alone'
 for reference in "$course"/solutions/*/*.cuh; do
   cp "$reference" "$course/exercises/${reference#"$course/solutions/"}"
 done
@@ -313,7 +313,7 @@ for reference in "$course"/solutions/*/*.cuh; do
   chapter=$(basename "$(dirname "$reference")")
   number=$(basename "$reference")
   expect 0 'YOUR CODE passes' "$learn" check "${chapter%%_*}.${number%%_*}"
-  expect 0 'correct digits' "$learn" compare "${chapter%%_*}.${number%%_*}"
+  [ "${number%%_*}" != 1 ] || expect 0 'correct digits' "$learn" compare "${chapter%%_*}.1"
 done
 expect 0 'Next is 04.4' "$learn" next
 input=$work/yes expect 0 'cuWelford' "$learn" solve 04.4 --show
@@ -333,6 +333,7 @@ expect 0 'Everything generated is as its source says.' "$learn" sync
 for kept in exercises README.md docs; do
   diff -r "$work/$kept" "$course/$kept" || fail "./learn sync changed $kept after every exercise was solved"
 done
-expect 0 ' passed, 0 failed, ' "$learn" test
+# The tests that read the readers' files, or might; the others, the build above has just run.
+expect 0 '100% tests passed' ctest --test-dir "$course/build/simt" --parallel 2 --label-regex '^(stub|solution|learn)$'
 
 exit "$failed"

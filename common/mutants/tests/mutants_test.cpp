@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -112,6 +113,12 @@ TEST_CASE("an exercise that is not there is told in a sentence") {
 TEST_CASE("the page is written for all exercises alone") {
   const learn::Finished finished = mutants_of_course({"--page", "00.1"});
   CHECK(finished.output == "docs/mutants.md holds the mutants of all exercises; write --page without naming any.\n");
+  CHECK(finished.exit_code == 2);
+}
+
+TEST_CASE("a sample is for the check of the page alone") {
+  const learn::Finished finished = mutants_of_course({"--sample", "4"});
+  CHECK(finished.output == "--sample is for --check-page alone.\n");
   CHECK(finished.exit_code == 2);
 }
 
@@ -261,4 +268,40 @@ TEST_CASE("the page has a table for each exercise, and no bar in a cell") {
   CHECK(page.find("\n## Exercise 00.1\n\n| mutant | the mistake | killed by | diagnosis |\n") != std::string::npos);
   CHECK(page.find("| `first_half_only` | the second half of the values is lost | a \\| b | `x` or `y` |\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a page says again what it was written from") {
+  const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {});
+  std::vector<mutants::Verdict> verdicts(10, {"a | b (race: c)", "", {"x", "y"}});
+  verdicts[3] = {"d", "", {}};
+  const std::string page = mutants::page(mutants, verdicts);
+  const std::vector<mutants::Verdict> read = mutants::verdicts_on(page, mutants);
+  REQUIRE(read.size() == 10);
+  CHECK(mutants::page(mutants, read) == page);
+  CHECK(read[0].killed_by == "a | b (race: c)");
+  CHECK(read[0].diagnosis == std::vector<std::string>{"x", "y"});
+  CHECK(read[3].diagnosis.empty());
+  CHECK(mutants::verdicts_on("", mutants)[9].killed_by.empty());
+}
+
+TEST_CASE("a sample has one in n of each exercise's mutants, and others where a source has changed") {
+  const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {});
+  CHECK(mutants::sample_of(mutants, {}, 1).size() == 10);
+  const std::vector<std::size_t> sample = mutants::sample_of(mutants, {}, 5);
+  REQUIRE(sample.size() == 2);
+  CHECK(sample[1] == sample[0] + 5);
+
+  // The solution is a source of this test, and so is a file whose text changes.
+  const Course course("", "");
+  const fs::path changing = course.folder() / "changing.h";
+  rebuild::Test test;
+  test.objects.push_back({"", "", {mutants[0].solution, changing}});
+  std::set<std::size_t> tried;
+  for (int i = 0; i < 64; ++i) {
+    learn::write_text(changing, std::to_string(i));
+    const std::vector<std::size_t> once = mutants::sample_of(mutants, {test}, 5);
+    CHECK(mutants::sample_of(mutants, {test}, 5) == once);
+    tried.insert(once.front());
+  }
+  CHECK(tried == std::set<std::size_t>{0, 1, 2, 3, 4});
 }

@@ -52,9 +52,13 @@ bool all_killed(const std::vector<fs::path>& files) {
   const std::vector<Case> cases = cases_in(files);
   // Every test of kernels; the readers' own exercises are none of them.
   const std::vector<rebuild::Test> tests = rebuild::tests_of(build_folder, {"chapter", "solution", "common"});
-  for (const rebuild::Test& test : tests)
-    if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return test.compiles(c.file); }))
-      rebuild::expect_pass(test, build_folder, limit_seconds);
+  std::vector<rebuild::Test> compiling = tests;
+  std::erase_if(compiling, [&](const rebuild::Test& test) {
+    return std::none_of(cases.begin(), cases.end(), [&](const Case& c) { return test.compiles(c.file); });
+  });
+  auto unchanged = rebuild::on_all_cores(
+      compiling.size(), [&](std::size_t i) { rebuild::expect_pass(compiling[i], build_folder, limit_seconds); });
+  for (auto& passed : unchanged) passed.get();
 
   auto verdicts = rebuild::on_all_cores(cases.size(), [&](std::size_t i) {
     return judge(tests, build_folder, cases[i].file, cases[i].source, cases[i].barrier);
