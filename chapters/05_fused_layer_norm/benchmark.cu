@@ -14,8 +14,8 @@ void in_shape(const LayerNormArgs& args, cudaStream_t stream) {
 
 template <int threads, int rows>
 bool add_shape() {
-  return benchmarking::add(LNH_SUBJECT, "shape " + std::to_string(threads) + "×" + std::to_string(rows),
-                           static_cast<LayerNormLauncher>(in_shape<threads, rows>));
+  return benchmarking::add_variant(LNH_SUBJECT, "shape " + std::to_string(threads) + "×" + std::to_string(rows),
+                                   static_cast<LayerNormLauncher>(in_shape<threads, rows>));
 }
 
 // A row's threads from one warp to all that a block can have, in blocks of one row and of 256 threads; and 32×16.

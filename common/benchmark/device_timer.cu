@@ -2,6 +2,8 @@
 #include <host/grid.h>
 #include <host/launch.h>
 
+#include <bit>
+
 namespace benchmarking {
 namespace {
 
@@ -17,6 +19,12 @@ __global__ void flush_kernel(float* buffer, std::int64_t count) {
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x; i < count; i += 256 * 1024)
     sum += buffer[i];
   if (sum == 1) buffer[0] = 0;  // never: the buffer holds zeros; but the compiler must keep the reads
+}
+
+__global__ void first_poison_kernel(const float* values, std::int64_t count, unsigned poison,
+                                    unsigned long long* first) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x; i < count; i += 256 * 1024)
+    if (__float_as_uint(values[i]) == poison) atomicMin(first, static_cast<unsigned long long>(i));
 }
 
 }  // namespace
@@ -66,6 +74,18 @@ double DeviceTimer::cold_seconds(const std::function<void()>& launch) {
 double DeviceTimer::warm_seconds(const std::function<void()>& launch) {
   launch();
   return seconds(launch, 20);
+}
+
+std::int64_t first_poison(const DeviceBuffer<float>& buffer) {
+  unsigned long long* first = nullptr;
+  check_cuda(cudaMalloc(&first, sizeof(*first)), "cudaMalloc");
+  auto result = static_cast<unsigned long long>(buffer.size());
+  check_cuda(cudaMemcpy(first, &result, sizeof(result), cudaMemcpyHostToDevice), "cudaMemcpy");
+  const auto poison = std::bit_cast<unsigned>(DeviceBuffer<float>::poison_value());
+  ::launch(first_poison_kernel, {1024, 256}, buffer.data(), buffer.size(), poison, first);
+  check_cuda(cudaMemcpy(&result, first, sizeof(result), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check_cuda(cudaFree(first), "cudaFree");
+  return static_cast<std::int64_t>(result);
 }
 
 }  // namespace benchmarking

@@ -1,4 +1,5 @@
-/// How long a launch takes on the device, by events. For the cuda backend only.
+/// What a benchmark asks of the device itself: how long a launch takes, by events; a copy; what was not written. For
+/// the cuda backend only.
 #pragma once
 
 #include <host/backend.h>
@@ -42,5 +43,9 @@ private:
 /// is written again here because a kernel is defined once in a program, and chapter 00's own benchmark defines that
 /// one. count must be a multiple of 4.
 void yardstick_copy(const float* x, float* y, std::int64_t count);
+
+/// The first element that is still poison; the buffer's size if there is none. The device looks: to carry a gigabyte to
+/// the host takes longer than all launches of a measurement.
+std::int64_t first_poison(const DeviceBuffer<float>& buffer);
 
 }  // namespace benchmarking

@@ -10,9 +10,10 @@
 namespace benchmarking {
 namespace {
 
-/// Kernels are added while static variables are initialised, before main() and before a GPU may be asked anything.
-std::vector<std::function<void(const Sizes&)>>& registrations() {
-  static std::vector<std::function<void(const Sizes&)>> list;
+/// Kernels are added while static variables are initialised, before main() and before a GPU may be asked anything. Each
+/// registration says how many benchmarks it made.
+std::vector<std::function<int(const Plan&)>>& registrations() {
+  static std::vector<std::function<int(const Plan&)>> list;
   return list;
 }
 
@@ -20,56 +21,73 @@ std::string title(const std::string& subject, const std::string& name) {
   return subject == "COURSE" ? name : subject + ": " + name;
 }
 
-void register_one(const std::string& name, Cache cache, const Maker& make) {
+int register_one(const Plan& plan, const std::string& name, Cache cache, const Maker& make) {
   const std::string full_name = cache == Cache::none ? name : name + "/" + text(cache);
+  if (plan.is_measured && plan.is_measured(full_name)) return 0;
+  const double most_seconds = plan.seconds_per_point;
   benchmark::RegisterBenchmark(full_name.c_str(),
-                               [=](benchmark::State& state) { measure(state, full_name, make, cache); })
+                               [=](benchmark::State& state) { measure(state, full_name, make, cache, most_seconds); })
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond)
-      ->Iterations(launches_timed);
+      ->Iterations(1);
+  return 1;
 }
 
 /// A kernel on rows, which make(rows, cols) prepares.
-void register_on_rows(const std::string& name, const std::vector<Size>& sizes,
-                      const std::function<std::unique_ptr<Workload>(std::int64_t rows, std::int64_t cols)>& make) {
+int register_on_rows(const Plan& plan, const std::string& name, const std::vector<Size>& sizes, bool is_variant,
+                     const std::function<std::unique_ptr<Workload>(std::int64_t rows, std::int64_t cols)>& make) {
+  int registered = 0;
   for (const Size& size : sizes) {
-    const std::int64_t rows = size.elements / size.cols;
-    register_one(name + "/rows:" + std::to_string(rows) + "/cols:" + std::to_string(size.cols), size.cache,
-                 [=] { return make(rows, size.cols); });
+    if (is_variant && !size.large) continue;
+    registered += register_one(plan, name + "/rows:" + std::to_string(size.rows) + "/cols:" + std::to_string(size.cols),
+                               size.cache, [=] { return make(size.rows, size.cols); });
   }
+  return registered;
+}
+
+bool add_norm(const std::string& subject, const std::string& name, NormLauncher launcher, bool is_variant) {
+  registrations().push_back([=](const Plan& plan) {
+    return register_on_rows(plan, title(subject, name), plan.sizes.norms, is_variant,
+                            [=](std::int64_t rows, std::int64_t cols) { return make_workload(launcher, rows, cols); });
+  });
+  return true;
 }
 
 }  // namespace
 
 bool add(const std::string& subject, const std::string& name, CopyLauncher launcher) {
-  registrations().push_back([=](const Sizes& sizes) {
-    for (const Size& size : sizes.copies) {
-      register_one(title(subject, name) + "/count:" + std::to_string(size.elements), size.cache,
-                   [=] { return make_workload(launcher, size.elements); });
+  registrations().push_back([=](const Plan& plan) {
+    int registered = 0;
+    for (const Size& size : plan.sizes.copies) {
+      registered += register_one(plan, title(subject, name) + "/count:" + std::to_string(size.rows), size.cache,
+                                 [=] { return make_workload(launcher, size.rows); });
     }
+    return registered;
   });
   return true;
 }
 
 bool add(const std::string& subject, const std::string& name, NormLauncher launcher) {
-  registrations().push_back([=](const Sizes& sizes) {
-    register_on_rows(title(subject, name), sizes.norms,
-                     [=](std::int64_t rows, std::int64_t cols) { return make_workload(launcher, rows, cols); });
-  });
-  return true;
+  return add_norm(subject, name, launcher, false);
+}
+
+bool add_variant(const std::string& subject, const std::string& name, NormLauncher launcher) {
+  return add_norm(subject, name, launcher, true);
 }
 
 bool add(const std::string& subject, const std::string& name, NormBackwardLauncher launcher, Gradients gradients) {
-  registrations().push_back([=](const Sizes& sizes) {
-    register_on_rows(title(subject, name), sizes.backwards, [=](std::int64_t rows, std::int64_t cols) {
-      return make_workload(launcher, rows, cols, gradients);
-    });
+  registrations().push_back([=](const Plan& plan) {
+    return register_on_rows(
+        plan, title(subject, name), plan.sizes.backwards, gradients != Gradients::all,
+        [=](std::int64_t rows, std::int64_t cols) { return make_workload(launcher, rows, cols, gradients); });
   });
   return true;
 }
 
-void register_all(const Sizes& sizes) {
-  for (const auto& registration : registrations()) registration(sizes);
+int register_all(const Plan& plan) {
+  int registered = 0;
+  for (const auto& registration : registrations()) registered += registration(plan);
+  return registered;
 }
 
 }  // namespace benchmarking

@@ -27,6 +27,9 @@ bool add(const std::string& subject, const std::string& name, CopyLauncher launc
 bool add(const std::string& subject, const std::string& name, NormLauncher launcher);
 bool add(const std::string& subject, const std::string& name, NormBackwardLauncher launcher,
          Gradients gradients = Gradients::all);
+/// The same for what a chapter tries beside its kernels: it is measured on the large sizes alone. So is a backward that
+/// is not asked for all gradients.
+bool add_variant(const std::string& subject, const std::string& name, NormLauncher launcher);
 
 }  // namespace benchmarking
 

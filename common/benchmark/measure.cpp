@@ -20,8 +20,9 @@ std::vector<std::string> failed;
 #ifdef LNH_CUDA
 
 constexpr int warm_ups = 3;
+constexpr std::size_t fewest_launches = 5, most_launches = 20;
 
-void run(benchmark::State& state, Workload& workload, Cache cache) {
+void run(benchmark::State& state, Workload& workload, Cache cache, double most_seconds) {
   DeviceTimer timer;
   const auto seconds = [&](const auto& launch) {
     return cache == Cache::cold ? timer.cold_seconds(launch) : timer.warm_seconds(launch);
@@ -30,22 +31,29 @@ void run(benchmark::State& state, Workload& workload, Cache cache) {
   const auto kernel = [&] { workload.launch(); };
   const auto copy = [&] { yardstick_copy(workload.x(), yardstick_target.data(), workload.elements()); };
 
+  const auto begin = std::chrono::steady_clock::now();
+  const auto over = [&](double limit) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > limit;
+  };
   workload.poison();
-  for (int i = 0; i < warm_ups; ++i) {
+  for (int i = 0; i < warm_ups && !over(most_seconds / 4); ++i) {
     copy();
     kernel();
+    check_cuda(cudaDeviceSynchronize(), "waiting for the warm-ups");
   }
-  check_cuda(cudaDeviceSynchronize(), "waiting for the warm-ups");
 
   // The copy is measured between the kernel's launches, so that both see the same clocks and temperature.
   std::vector<double> kernel_seconds, copy_seconds;
+  Summary time;
   for (auto _ : state) {
-    copy_seconds.push_back(seconds(copy));
-    kernel_seconds.push_back(seconds(kernel));
-    state.SetIterationTime(kernel_seconds.back());
+    while (kernel_seconds.size() < fewest_launches || (kernel_seconds.size() < most_launches && !over(most_seconds))) {
+      copy_seconds.push_back(seconds(copy));
+      kernel_seconds.push_back(seconds(kernel));
+    }
+    time = summarise(kernel_seconds);
+    state.SetIterationTime(time.median);
   }
 
-  const Summary time = summarise(kernel_seconds);
   const Summary copy_time = summarise(copy_seconds);
   const auto bytes = static_cast<double>(workload.least_bytes());
   const double copy_bytes = 2.0 * sizeof(float) * static_cast<double>(workload.elements());
@@ -58,11 +66,12 @@ void run(benchmark::State& state, Workload& workload, Cache cache) {
   state.counters["copy_GB/s"] = copy_rate * 1e-9;
   state.counters["copy_spread"] = copy_time.spread;
   state.counters["of_copy"] = rate / copy_rate;
+  state.counters["launches"] = static_cast<double>(kernel_seconds.size());
 }
 
 #else
 
-void run(benchmark::State& state, Workload& workload, Cache) {
+void run(benchmark::State& state, Workload& workload, Cache, double) {
   workload.poison();
   for (auto _ : state) {
     const simt::CountScope scope;
@@ -93,42 +102,52 @@ void run(benchmark::State& state, Workload& workload, Cache) {
 
 #ifdef LNH_CUDA
 
-const int launches_timed = 20;
-
-Sizes default_sizes() {
+Sizes sizes_of(Grid grid) {
   const Card gpu = card();
   // x, y and the copy's target, and for a backward dy, each of 1 GiB where half of the free memory holds them: large
   // enough that starting and ending a launch no longer shows. Smaller by powers of two elsewhere.
-  std::int64_t cold = std::int64_t{1} << 28;
-  while (cold > (1 << 20) && 4 * 4 * cold > gpu.free_bytes / 2) cold /= 2;
+  std::int64_t large = std::int64_t{1} << 28;
+  while (large > (1 << 20) && 4 * 4 * large > gpu.free_bytes / 2) large /= 2;
   // The three that a launch uses in half of the cache.
-  std::int64_t warm = cold;
+  std::int64_t warm = large;
   while (warm > (1 << 16) && 3 * 4 * warm > gpu.l2_bytes / 2) warm /= 2;
+  const std::int64_t small = large / 16;
 
   Sizes sizes;
-  sizes.copies = {{cold, 1, Cache::cold}, {warm, 1, Cache::warm}};
-  for (const std::int64_t cols : {256, 1024, 4096, 8192, 16384, 65536})
-    sizes.norms.push_back({cold, cols, Cache::cold});
-  sizes.norms.push_back({warm, 4096, Cache::warm});
-  // pytorch_backward.py measures on the same.
-  for (const std::int64_t cols : {256, 1024, 2048, 4096, 8192, 16384, 65536})
-    sizes.backwards.push_back({cold, cols, Cache::cold});
-  sizes.backwards.push_back({warm, 4096, Cache::warm});
+  sizes.copies = {{large, 1, Cache::cold}, {warm, 1, Cache::warm}};
+  const auto add = [](std::vector<Size>& list, std::int64_t elements, std::initializer_list<std::int64_t> lengths,
+                      bool is_large) {
+    for (const std::int64_t cols : lengths) list.push_back({elements / cols, cols, Cache::cold, is_large});
+  };
+  if (grid == Grid::chapter) {
+    add(sizes.norms, large, {256, 1024, 4096, 8192, 16384, 65536}, true);
+    add(sizes.backwards, large, {256, 1024, 2048, 4096, 8192, 16384, 65536}, true);
+    for (auto* list : {&sizes.norms, &sizes.backwards}) list->push_back({warm / 4096, 4096, Cache::warm});
+    return sizes;
+  }
+  if (grid == Grid::quick) {
+    add(sizes.norms, large, {1024, 4096, 16384}, true);
+    for (const std::int64_t rows : {1, 128}) sizes.norms.push_back({rows, 4096, Cache::cold, false});
+  } else {
+    // The lengths of rows in models, and on to where a row alone is half a megabyte.
+    const auto lengths = {128, 256, 512, 768, 1024, 2048, 4096, 5120, 8192, 12288, 16384, 32768, 65536, 131072};
+    sizes.copies.push_back({small, 1, Cache::cold});
+    for (const std::int64_t cols : lengths) add(sizes.norms, large, {cols}, true);
+    for (const std::int64_t cols : lengths) add(sizes.norms, small, {cols}, false);
+    for (const std::int64_t cols : {4096, 8192})
+      for (const std::int64_t rows : {1, 8, 32, 128}) sizes.norms.push_back({rows, cols, Cache::cold, false});
+    sizes.norms.push_back({warm / 4096, 4096, Cache::warm, false});
+  }
+  sizes.backwards = sizes.norms;
   return sizes;
 }
 
 #else
 
-const int launches_timed = 1;
-
-Sizes default_sizes() {
+Sizes sizes_of(Grid) {
   return {.copies = {{65536, 1, Cache::none}, {65539, 1, Cache::none}},
-          .norms = {{64LL * 256, 256, Cache::none},
-                    {64LL * 1000, 1000, Cache::none},
-                    {64LL * 4096, 4096, Cache::none},
-                    {64LL * 8192, 8192, Cache::none}},
-          .backwards = {
-              {64LL * 256, 256, Cache::none}, {64LL * 1000, 1000, Cache::none}, {64LL * 4096, 4096, Cache::none}}};
+          .norms = {{64, 256, Cache::none}, {64, 1000, Cache::none}, {64, 4096, Cache::none}, {64, 8192, Cache::none}},
+          .backwards = {{64, 256, Cache::none}, {64, 1000, Cache::none}, {64, 4096, Cache::none}}};
 }
 
 #endif
@@ -142,11 +161,11 @@ const char* text(Cache cache) {
   throw std::invalid_argument("text() was given a Cache that does not exist");
 }
 
-void measure(benchmark::State& state, const std::string& name, const Maker& make, Cache cache) {
+void measure(benchmark::State& state, const std::string& name, const Maker& make, Cache cache, double most_seconds) {
   std::string wrong;
   try {
     const std::unique_ptr<Workload> workload = make();
-    run(state, *workload, cache);
+    run(state, *workload, cache, most_seconds);
     wrong = workload->verify();
   } catch (const std::exception& error) {
     wrong = error.what();

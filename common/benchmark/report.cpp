@@ -1,10 +1,13 @@
 #include <benchmark/report.h>
 #include <host/backend.h>
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iomanip>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -46,6 +49,7 @@ const std::vector<Column> columns = {{"median_ms", "median ms", 4, 1},
                                      {"least_bytes", "least MB", 1, 1e-6},
                                      {"GB/s", "GB/s", 0, 1},
                                      {"of_copy", "of copy", 2, 1}};
+const std::vector<Column> progress = {{"median_ms", "ms", 4, 1}, {"of_copy", "of a copy", 2, 1}};
 constexpr const char* explanation = "Median of 20 launches by device events, outputs verified afterwards. GB/s: the "
                                     "least bytes that the operation must move,\n"
                                     "over that time. of copy: GB/s over that of a copy of as many elements, measured "
@@ -58,12 +62,17 @@ const std::vector<Column> columns = {
     {"model_bytes_touched", "touched", 0, 1}, {"least_bytes", "least", 0, 1},
     {"model_barriers", "barriers", 0, 1},     {"model_shuffles", "shuffles", 0, 1},
     {"emulator_ms", "emulator_ms", 1, 1}};
+const std::vector<Column> progress = {{"model_bytes_touched", "bytes touched", 0, 1}};
 constexpr const char* explanation = "MODEL, not a measurement: the executor counts what each warp asks of memory. "
                                     "loads, stores: requests; sectors: of 32 bytes;\n"
                                     "requested, touched, least: bytes. emulator_ms is how long this CPU took to run "
                                     "the kernel under the executor. It says\n"
                                     "nothing about the time on a GPU.\n";
 #endif
+
+/// What Google Benchmark appends to every name.
+constexpr const char* appended = "/iterations:1/manual_time";
+std::string short_name(const std::string& name) { return name.substr(0, name.find("/iterations:")); }
 
 class Table : public benchmark::BenchmarkReporter {
 public:
@@ -94,39 +103,88 @@ public:
 
 private:
   static constexpr int width = 12;
-  /// What Google Benchmark appends to every name, with the number of iterations between the two.
-  static constexpr const char* appended = "/iterations:/manual_time";
-  static std::string short_name(const std::string& name) { return name.substr(0, name.find("/iterations:")); }
 
   int name_width_ = 0;
 };
 
+/// "1 min 5 s"
+std::string duration(double seconds) {
+  const int whole = static_cast<int>(std::lround(seconds));
+  return (whole >= 60 ? std::to_string(whole / 60) + " min " : "") + std::to_string(whole % 60) + " s";
+}
+
+class Keeper : public benchmark::BenchmarkReporter {
+public:
+  Keeper(ResultsFile& file, int count) : file_(file), count_(count) {}
+
+  bool ReportContext(const Context&) override { return true; }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      nlohmann::ordered_json benchmark{{"name", short_name(run.benchmark_name())}};
+      if (!run.error_message.empty()) benchmark["wrong"] = run.error_message;
+      for (const auto& [name, counter] : run.counters) benchmark[name] = counter.value;
+      file_.add(benchmark);
+      print(benchmark);
+    }
+  }
+
+private:
+  void print(const nlohmann::ordered_json& benchmark) {
+    ++done_;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    std::ostringstream line;
+    line << '[' << done_ << '/' << count_ << "] " << duration(passed.count() / done_ * (count_ - done_)) << " left  "
+         << benchmark.at("name").get<std::string>() << std::fixed;
+    if (benchmark.contains("wrong")) {
+      line << "  failed: " << benchmark.at("wrong").get<std::string>();
+    } else {
+      for (const Column& column : progress)
+        line << "  " << std::setprecision(column.decimals) << benchmark.at(column.counter).get<double>() * column.scale
+             << ' ' << column.heading;
+    }
+    GetOutputStream() << line.str() << std::endl;
+  }
+
+  ResultsFile& file_;
+  int count_, done_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
-void add_context() {
-  benchmark::AddCustomContext("backend", backend::name);
+std::map<std::string, std::string> context() {
+  std::map<std::string, std::string> context{{"backend", backend::name}, {"commit", commit()}};
 #ifdef LNH_CUDA
   int driver = 0;
   check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   const auto version = [](int number) {
     return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
   };
-  benchmark::AddCustomContext("card", card().name);
-  benchmark::AddCustomContext(
-      "driver", first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null") +
-                    ", up to CUDA " + version(driver));
-  benchmark::AddCustomContext("toolkit", "CUDA " + version(CUDART_VERSION));
+  context["card"] = card().name;
+  context["driver"] = first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null") +
+                      ", up to CUDA " + version(driver);
+  context["toolkit"] = "CUDA " + version(CUDART_VERSION);
 #else
-  benchmark::AddCustomContext("card", "none: the executor on the CPU counts; its time says nothing about a GPU");
+  context["card"] = "none: the executor on the CPU counts; its time says nothing about a GPU";
 #endif
 #ifdef __clang__
-  benchmark::AddCustomContext("compiler", __VERSION__);
+  context["compiler"] = __VERSION__;
 #else
-  benchmark::AddCustomContext("compiler", "g++ " __VERSION__);
+  context["compiler"] = "g++ " __VERSION__;
 #endif
-  benchmark::AddCustomContext("commit", commit());
+  return context;
+}
+
+std::string clocks() {
+  return first_line_of(
+      "nvidia-smi --query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw --format=csv,noheader -i 0 2>/dev/null");
 }
 
 std::unique_ptr<benchmark::BenchmarkReporter> make_table() { return std::make_unique<Table>(); }
+
+std::unique_ptr<benchmark::BenchmarkReporter> make_keeper(ResultsFile& file, int count) {
+  return std::make_unique<Keeper>(file, count);
+}
 
 }  // namespace benchmarking

@@ -12,8 +12,13 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#ifdef LNH_CUDA
+#include <benchmark/device_timer.h>
+#endif
 
 namespace benchmarking {
 namespace {
@@ -42,21 +47,42 @@ struct Input {
   Input(const char* name, std::vector<float> all) : values(std::move(all)), buffer(name, values) {}
 };
 
+/// The first elements of an input.
+struct InputView {
+  std::span<const float> values;
+  const float* data;  // on the device
+};
+
+/// The first `count` elements of an input that is kept; make(n) makes one of n elements. On a GPU all sizes of a grid
+/// are a little less than its largest, so one of a full gigabyte serves them all; on the executor each has its own,
+/// whose end is the end of what a kernel may touch.
+template <class Make>
+InputView first_of(std::map<std::int64_t, Input>& known, std::int64_t count, const Make& make) {
+#ifdef LNH_CUDA
+  auto found = known.lower_bound(count);
+#else
+  auto found = known.find(count);
+#endif
+  if (found == known.end()) found = known.emplace(count, make(count)).first;
+  const Input& input = found->second;
+  return {std::span(input.values).first(static_cast<std::size_t>(count)), input.buffer.data()};
+}
+
 /// x of every workload with this many elements.
-const Input& x_of(std::int64_t count) {
+InputView x_of(std::int64_t count) {
   static std::map<std::int64_t, Input> known;
   // Mean 1: a kernel that forgets to subtract it is caught.
-  return kept(known, count, [=] { return Input("x", random_values(count, -1, 3, 1)); });
+  return first_of(known, count, [](std::int64_t n) { return Input("x", random_values(n, -1, 3, 1)); });
 }
 
 /// dy of every backward with this many elements.
-const Input& dy_of(std::int64_t count) {
+InputView dy_of(std::int64_t count) {
   static std::map<std::int64_t, Input> known;
-  return kept(known, count, [=] {
+  return first_of(known, count, [](std::int64_t n) {
     // Mean 0.25, and leaning towards x: Σdy and Σdy·x̂ over the rows grow as their number does, and stand out from the
     // bound, which grows so too.
-    std::vector<float> values = random_values(count, -1.25, 0.75, 4);
-    const std::vector<float>& x = x_of(count).values;
+    std::vector<float> values = random_values(n, -1.25, 0.75, 4);
+    const std::span<const float> x = x_of(n).values;
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.5f * x[i];
     return Input("dy", std::move(values));
   });
@@ -71,9 +97,17 @@ const std::vector<testing::Moments>& moments_of(const Rows& size) {
     const auto [rows, cols] = size;
     const std::span<const float> x = x_of(rows * cols).values;
     const auto width = static_cast<std::size_t>(cols);
-    std::vector<testing::Moments> moments;
-    for (std::size_t first = 0; first < x.size(); first += width)
-      moments.push_back(testing::moments(x.subspan(first, width)));
+    std::vector<testing::Moments> moments(static_cast<std::size_t>(rows));
+    // A gigabyte in double precision: by all cores.
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::jthread> workers;
+    for (std::size_t core = 0; core < cores; ++core) {
+      workers.emplace_back([&, core] {
+        for (std::size_t row = core; row < moments.size(); row += cores)
+          moments[row] = testing::moments(x.subspan(row * width, width));
+      });
+    }
+    workers.clear();  // waits for them
     return moments;
   });
 }
@@ -85,17 +119,39 @@ std::vector<std::int64_t> spread(std::int64_t count, std::int64_t sampled) {
   return places;
 }
 
-/// Empty if no element of values is poison.
-std::string unwritten(const std::string& name, const std::vector<float>& values) {
-  const auto hit = std::find_if(values.begin(), values.end(), DeviceBuffer<float>::is_poison);
-  if (hit == values.end()) return {};
-  return "Element " + std::to_string(hit - values.begin()) + " of " + name + " was not written. ";
+/// The rows of a matrix that are compared: at most 64, and about a million elements.
+std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t cols) {
+  return spread(rows, std::min(rows, std::clamp<std::int64_t>((1 << 20) / cols, 2, 64)));
+}
+
+/// Empty if no element of the buffer is poison.
+std::string unwritten(const DeviceBuffer<float>& buffer) {
+#ifdef LNH_CUDA
+  const std::int64_t first = first_poison(buffer);
+#else
+  const std::vector<float> values = buffer.download();
+  const std::int64_t first =
+      std::find_if(values.begin(), values.end(), DeviceBuffer<float>::is_poison) - values.begin();
+#endif
+  if (first == buffer.size()) return {};
+  return "Element " + std::to_string(first) + " of " + buffer.name() + " was not written. ";
+}
+
+/// The elements of these rows, one row behind the other.
+std::vector<float> rows_of(const DeviceBuffer<float>& buffer, const std::vector<std::int64_t>& rows,
+                           std::int64_t cols) {
+  std::vector<float> values;
+  for (const std::int64_t row : rows) {
+    const std::vector<float> one = buffer.download(row * cols, cols);
+    values.insert(values.end(), one.begin(), one.end());
+  }
+  return values;
 }
 
 class CopyWorkload : public Workload {
 public:
   CopyWorkload(CopyLauncher launcher, std::int64_t count) : launcher_(launcher), x_(x_of(count)), y_("y", count) {
-    args_ = {.x = x_.buffer.data(), .y = y_.data(), .count = count};
+    args_ = {.x = x_.data, .y = y_.data(), .count = count};
   }
 
   void launch() override { launcher_(args_, nullptr); }
@@ -103,7 +159,7 @@ public:
   std::string verify() const override {
     y_.check_guards();
     const std::vector<float> y = y_.download();
-    const std::vector<float>& x = x_.values;
+    const std::span<const float> x = x_.values;
     if (std::memcmp(y.data(), x.data(), sizeof(float) * y.size()) == 0) return {};
     const auto [got, expected] = std::mismatch(y.begin(), y.end(), x.begin());
     return "y[" + std::to_string(got - y.begin()) + "] is " + std::to_string(*got) + "; x there is " +
@@ -115,7 +171,7 @@ public:
 
 private:
   CopyLauncher launcher_;
-  const Input& x_;
+  const InputView x_;
   DeviceBuffer<float> y_;
   CopyArgs args_;
 };
@@ -132,7 +188,7 @@ public:
         y_("y", rows * cols),
         mean_("mean", rows),
         rstd_("rstd", rows) {
-    args_ = {.x = x_.buffer.data(),
+    args_ = {.x = x_.data,
              .gamma = gamma_.data(),
              .beta = beta_.data(),
              .y = y_.data(),
@@ -157,32 +213,31 @@ public:
 private:
   NormLauncher launcher_;
   std::vector<float> gamma_values_, beta_values_;
-  const Input& x_;
+  const InputView x_;
   DeviceBuffer<float> gamma_, beta_, y_, mean_, rstd_;
   LayerNormArgs args_;
 };
 
 std::string NormWorkload::verify() const {
   for (const auto* buffer : {&y_, &mean_, &rstd_}) buffer->check_guards();
-  const std::vector<float> y = y_.download(), mean = mean_.download(), rstd = rstd_.download();
   const bool has_mean = args_.mean != nullptr;
-  std::string wrong = unwritten("y", y) + (has_mean ? unwritten("mean", mean) : "") + unwritten("rstd", rstd);
+  std::string wrong = unwritten(y_) + (has_mean ? unwritten(mean_) : "") + unwritten(rstd_);
   if (!wrong.empty()) return wrong;
 
   const std::int64_t cols = args_.cols;
-  const std::int64_t sampled = std::min<std::int64_t>(args_.rows, 64);
+  const std::vector<std::int64_t> rows = sampled_rows(args_.rows, cols);
   testing::NormCase sample{.name = "sampled rows",
-                           .rows = sampled,
+                           .rows = static_cast<std::int64_t>(rows.size()),
                            .cols = cols,
                            .x = {},
                            .gamma = gamma_values_,
                            .beta = beta_values_,
                            .eps = args_.eps};
-  testing::NormResult written;
-  for (const std::int64_t row : spread(args_.rows, sampled)) {
+  const std::vector<float> mean = mean_.download(), rstd = rstd_.download();
+  testing::NormResult written{.y = rows_of(y_, rows, cols), .mean = {}, .rstd = {}};
+  for (const std::int64_t row : rows) {
     const auto first = row * cols, last = first + cols;
     sample.x.insert(sample.x.end(), x_.values.begin() + first, x_.values.begin() + last);
-    written.y.insert(written.y.end(), y.begin() + first, y.begin() + last);
     if (has_mean) written.mean.push_back(mean[static_cast<std::size_t>(row)]);
     written.rstd.push_back(rstd[static_cast<std::size_t>(row)]);
   }
@@ -203,7 +258,7 @@ struct BackwardTruth {
 };
 
 BackwardTruth make_truth(Norm norm, std::int64_t rows, std::int64_t cols) {
-  const std::vector<float>&x = x_of(rows * cols).values, &dy = dy_of(rows * cols).values;
+  const std::span<const float> x = x_of(rows * cols).values, dy = dy_of(rows * cols).values;
   BackwardTruth truth;
   truth.gamma = random_values(cols, 0.5, 1.5, 2);
   for (const testing::Moments& row : moments_of({rows, cols})) {
@@ -218,7 +273,7 @@ BackwardTruth make_truth(Norm norm, std::int64_t rows, std::int64_t cols) {
   const testing::BackwardSummation widest{testing::thread_per_row(cols), testing::thread_per_row(rows)};
 
   // A row's dx depends on nothing beyond the row.
-  truth.rows = spread(rows, std::min<std::int64_t>(rows, 64));
+  truth.rows = sampled_rows(rows, cols);
   testing::BackwardCase of_rows{.norm = norm, .forward = {}, .mean = {}, .rstd = {}, .dy = {}};
   of_rows.forward.rows = static_cast<std::int64_t>(truth.rows.size());
   of_rows.forward.cols = cols;
@@ -273,10 +328,10 @@ public:
         dgamma_("dgamma", cols),
         dbeta_("dbeta", cols),
         workspace_("workspace", gradients == Gradients::dx ? 0 : workspace_floats(rows, cols)) {
-    args_.x = x_.buffer.data();
+    args_.x = x_.data;
     args_.gamma = gamma_.data();
     args_.rstd = rstd_.data();
-    args_.dy = dy_.buffer.data();
+    args_.dy = dy_.data;
     args_.rows = rows;
     args_.cols = cols;
     if (launcher.norm() == Norm::layer_norm) args_.mean = mean_.data();
@@ -299,7 +354,7 @@ public:
 private:
   NormBackwardLauncher launcher_;
   const BackwardTruth& truth_;
-  const Input &x_, &dy_;
+  const InputView x_, dy_;
   DeviceBuffer<float> gamma_, mean_, rstd_, dx_, dgamma_, dbeta_, workspace_;
   LayerNormBackwardArgs args_;
 };
@@ -307,35 +362,30 @@ private:
 std::string BackwardWorkload::verify() const {
   for (const auto* buffer : {&dx_, &dgamma_, &dbeta_, &workspace_}) buffer->check_guards();
   std::string wrong;
-  // looked_at picks from all elements those that the truth knows.
+  // looked_at fetches those elements that the truth knows.
   const auto judge = [&](const DeviceBuffer<float>& buffer, const auto& looked_at, std::span<const double> expected,
                          std::span<const double> bound, std::int64_t cols) {
-    const std::vector<float> written = buffer.download();
-    const std::string missing = unwritten(buffer.name(), written);
+    const std::string missing = unwritten(buffer);
     if (missing.empty()) {
       const testing::Comparison comparison =
-          testing::compare("a sample of " + buffer.name(), looked_at(written), expected, bound, cols);
+          testing::compare("a sample of " + buffer.name(), looked_at(buffer), expected, bound, cols);
       if (!comparison.passed()) wrong += comparison.text() + " ";
     }
     wrong += missing;
   };
-  const auto sampled_rows = [this](const std::vector<float>& dx) {
+  const auto on_rows = [this](const DeviceBuffer<float>& dx) { return rows_of(dx, truth_.rows, args_.cols); };
+  const auto on_columns = [this](const DeviceBuffer<float>& sums) {
+    const std::vector<float> all = sums.download();
     std::vector<float> values;
-    for (const std::int64_t row : truth_.rows)
-      values.insert(values.end(), dx.begin() + row * args_.cols, dx.begin() + (row + 1) * args_.cols);
-    return values;
-  };
-  const auto sampled_columns = [this](const std::vector<float>& sums) {
-    std::vector<float> values;
-    for (const std::int64_t column : truth_.columns) values.push_back(sums[static_cast<std::size_t>(column)]);
+    for (const std::int64_t column : truth_.columns) values.push_back(all[static_cast<std::size_t>(column)]);
     return values;
   };
   const testing::BackwardReference& expected = truth_.reference;
   const testing::BackwardTolerance& bound = truth_.tolerance;
   const auto columns = static_cast<std::int64_t>(truth_.columns.size());
-  if (args_.dx != nullptr) judge(dx_, sampled_rows, expected.dx, bound.dx, args_.cols);
-  if (args_.dgamma != nullptr) judge(dgamma_, sampled_columns, expected.dgamma, bound.dgamma, columns);
-  if (args_.dbeta != nullptr) judge(dbeta_, sampled_columns, expected.dbeta, bound.dbeta, columns);
+  if (args_.dx != nullptr) judge(dx_, on_rows, expected.dx, bound.dx, args_.cols);
+  if (args_.dgamma != nullptr) judge(dgamma_, on_columns, expected.dgamma, bound.dgamma, columns);
+  if (args_.dbeta != nullptr) judge(dbeta_, on_columns, expected.dbeta, bound.dbeta, columns);
   return wrong;
 }
 

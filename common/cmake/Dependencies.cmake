@@ -1,9 +1,9 @@
 # What the course needs from others. Each is looked for on the machine first; what is missing is fetched at a pinned
 # version with its hash. CHANGELOG.md says why each is here.
 #
-#   both backends   doctest, Google Benchmark
+#   both backends   doctest, Google Benchmark, nlohmann-json (results, reports)
 #   simt only       Boost.Context (the executor's fibers); never fetched: it is one corner of a large build.
-#                   CLI11, fmt, nlohmann-json (the program ./learn)
+#                   CLI11, fmt (the program ./learn)
 include(FetchContent)
 set(FETCHCONTENT_QUIET ON)
 
@@ -41,6 +41,11 @@ lnh_dependency(benchmark::benchmark PACKAGE benchmark VERSION 1.7.0 DEBIAN libbe
   OPTIONS BENCHMARK_ENABLE_TESTING=OFF BENCHMARK_ENABLE_GTEST_TESTS=OFF BENCHMARK_ENABLE_INSTALL=OFF
           BENCHMARK_ENABLE_WERROR=OFF)
 
+lnh_dependency(nlohmann_json::nlohmann_json PACKAGE nlohmann_json VERSION 3.9 DEBIAN nlohmann-json3-dev
+  URL https://github.com/nlohmann/json/releases/download/v3.12.0/json.tar.xz
+  SHA256 42f6e95cad6ec532fd372391373363b62a14af6d771056dbfc86160e6dfff7aa
+  OPTIONS JSON_BuildTests=OFF JSON_Install=OFF)
+
 if(LNH_BACKEND STREQUAL "simt")
   find_package(Boost 1.71 QUIET CONFIG COMPONENTS context)
   if(NOT TARGET Boost::context)
@@ -57,9 +62,4 @@ if(LNH_BACKEND STREQUAL "simt")
     URL https://github.com/fmtlib/fmt/archive/refs/tags/11.2.0.tar.gz
     SHA256 bc23066d87ab3168f27cef3e97d545fa63314f5c79df5ea444d41d56f962c6af
     OPTIONS FMT_TEST=OFF FMT_DOC=OFF FMT_INSTALL=OFF)
-
-  lnh_dependency(nlohmann_json::nlohmann_json PACKAGE nlohmann_json VERSION 3.9 DEBIAN nlohmann-json3-dev
-    URL https://github.com/nlohmann/json/releases/download/v3.12.0/json.tar.xz
-    SHA256 42f6e95cad6ec532fd372391373363b62a14af6d771056dbfc86160e6dfff7aa
-    OPTIONS JSON_BuildTests=OFF JSON_Install=OFF)
 endif()

@@ -19,18 +19,6 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t guard_bytes = 64;
 constexpr unsigned char guard_byte = 0x5A;
 
-/// A NaN that no computation makes by itself (x86 makes 0xFFC00000, a GPU 0x7FFFFFFF), or 0xA5 in every byte.
-template <class T>
-constexpr T poison_value() {
-  if constexpr (std::is_same_v<T, float>) {
-    return std::bit_cast<float>(0xFFE5A5A5u);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return std::bit_cast<double>(0xFFFCA5A5A5A5A5A5u);
-  } else {
-    return static_cast<T>(0xA5A5A5A5A5A5A5A5u);
-  }
-}
-
 unsigned char* bytes_of(void* data) { return static_cast<unsigned char*>(data); }
 
 }  // namespace
@@ -99,7 +87,7 @@ void DeviceBuffer<T>::poison() {
   // One piece from here, the rest by doubling what is there already: gigabytes are not carried over a bus.
   constexpr std::int64_t piece = 1 << 16;
   std::int64_t filled = std::min(count_, piece);
-  upload(std::vector<T>(static_cast<std::size_t>(filled), poison_value<T>()));
+  upload(std::vector<T>(static_cast<std::size_t>(filled), poison_value()));
   while (filled < count_) {
     const std::int64_t more = std::min(filled, count_ - filled);
     check_cuda(cudaMemcpy(data_ + filled, data_, sizeof(T) * static_cast<std::size_t>(more), cudaMemcpyDeviceToDevice),
@@ -165,9 +153,20 @@ void DeviceBuffer<T>::check_guards() const {
 }
 
 template <class T>
+T DeviceBuffer<T>::poison_value() {
+  if constexpr (std::is_same_v<T, float>) {
+    return std::bit_cast<float>(0xFFE5A5A5u);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return std::bit_cast<double>(0xFFFCA5A5A5A5A5A5u);
+  } else {
+    return static_cast<T>(0xA5A5A5A5A5A5A5A5u);
+  }
+}
+
+template <class T>
 bool DeviceBuffer<T>::is_poison(T value) {
   using Bytes = std::array<unsigned char, sizeof(T)>;  // bits are compared: no NaN equals itself
-  return std::bit_cast<Bytes>(value) == std::bit_cast<Bytes>(poison_value<T>());
+  return std::bit_cast<Bytes>(value) == std::bit_cast<Bytes>(poison_value());
 }
 
 template class DeviceBuffer<float>;

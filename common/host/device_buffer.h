@@ -38,7 +38,9 @@ public:
   std::vector<T> download(std::int64_t first, std::int64_t count) const;
   /// Throws std::runtime_error naming the buffer and the first changed guard byte's distance from the data.
   void check_guards() const;
-  /// Whether element value is this type's poison, bit for bit.
+  /// A NaN that no computation makes by itself (x86 makes 0xFFC00000, a GPU 0x7FFFFFFF), or 0xA5 in every byte.
+  static T poison_value();
+  /// Whether value is that, bit for bit.
   static bool is_poison(T value);
 
 private:
