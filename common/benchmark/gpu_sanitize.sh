@@ -63,6 +63,7 @@ done
 printf '%s %s %s\n' "${runs[@]}" | xargs -P "$(nproc)" -L 1 bash -c 'sanitize "$1" "$2" "$3"' sanitize
 
 errors=0
+declare -A errors_of=()
 {
   echo "# The course's tests under compute-sanitizer"
   echo
@@ -89,6 +90,7 @@ for program in $programs; do
       if [ "$(tail -n 1 "$said")" != 'exit code 0' ] || [ "${found:-1}" != 0 ]; then
         total="$total + ${found:-no answer}, $(tail -n 1 "$said")"
         errors=$((errors + 1))
+        errors_of[$tool]=$((${errors_of[$tool]:-0} + 1))
         lines=400
       fi
       { printf '\n%s %s\n' "$tool" "$(basename "$said")"; tail -n "$lines" "$said" | sed -e "s#$build#BUILD#g" -e "s#$source#.#g"; } >> "$out/compute_sanitizer.log"

@@ -89,6 +89,14 @@ rm -f "$course/progress.txt"
 expect 0 'Next is 00.1' "$learn" next
 in_order 'exercises/00_roofline/1_fewer_requests.cuh' './learn check 00.1'
 
+# Without a GPU, whatever this machine has.
+mkdir "$work/no_gpu"
+printf '#!/bin/sh\nexit 1\n' >"$work/no_gpu/nvidia-smi"
+chmod +x "$work/no_gpu/nvidia-smi"
+expect 77 'There is no GPU here, so nothing can be timed. ./learn profile 05 ' env PATH="$work/no_gpu:$PATH" "$learn" bench 05 --quick
+expect 77 'There is no GPU here' env PATH="$work/no_gpu:$PATH" "$learn" test --gpu
+expect 2 'There is no chapter 99' "$learn" bench 99
+
 cp "$exercise" "$work/stub"
 expect 1 'YOUR CODE is not written yet: 7 of 7 tests failed.' "$learn" check 01.1
 in_order 'Exercise 01.1' 'YOUR CODE: exercises/01_three_pass/1_three_passes.cuh' 'YOUR CODE is not written yet' 'Failed: ' \
