@@ -8,6 +8,7 @@
 #include "dgamma_dbeta.cuh"
 #include "dx.cuh"
 #include "fused.cuh"
+#include "long_rows.cuh"
 
 namespace backward {
 
@@ -21,8 +22,9 @@ void launch_separate(const LayerNormBackwardArgs& args, cudaStream_t stream) {
 
 template <Norm norm>
 void launch_backward(const LayerNormBackwardArgs& args, cudaStream_t stream) {
-  const bool sums = args.dgamma != nullptr || args.dbeta != nullptr;
-  if (sums && args.dx != nullptr && fused_fits<norm>(args.cols)) return launch_fused<norm>(args, stream);
+  const bool all = args.dx != nullptr && (args.dgamma != nullptr || args.dbeta != nullptr);
+  if (all && fused_fits<norm>(args.cols)) return launch_fused<norm>(args, stream);
+  if (all && args.cols > most_held_columns) return launch_long_rows<norm>(args, stream);
   launch_separate<norm>(args, stream);
 }
 

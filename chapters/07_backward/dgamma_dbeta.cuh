@@ -24,11 +24,13 @@ __host__ __device__ inline ColumnSums merge(ColumnSums a, ColumnSums b) {
 }
 
 /// The state after one more row.
+__device__ inline ColumnSums update(ColumnSums sums, float dy, float normalised) {
+  return {sums.dgamma + dy * normalised, sums.dbeta + dy};
+}
 template <Norm norm>
 __device__ ColumnSums update(ColumnSums sums, const LayerNormBackwardArgs& args, std::int64_t row, std::int64_t c) {
-  const float dy = args.dy[row * args.cols + c];
   const float x = args.x[row * args.cols + c];
-  return {sums.dgamma + dy * normalised(x, statistics_of<norm>(args, row)), sums.dbeta + dy};
+  return update(sums, args.dy[row * args.cols + c], normalised(x, statistics_of<norm>(args, row)));
 }
 
 /// Writes a sum where it is wanted: over what is there, or added to it.
@@ -78,6 +80,15 @@ __global__ void thread_per_column_kernel(LayerNormBackwardArgs args) {
 }
 // [/thread_per_column]
 
+// [write_slab_sums]
+template <Norm norm>
+__device__ void write_slab_sums(const LayerNormBackwardArgs& args, std::int64_t slab, std::int64_t c, ColumnSums sums) {
+  float* const out = args.workspace + 2 * slab * args.cols;
+  out[c] = sums.dgamma;
+  if constexpr (norm == Norm::layer_norm) out[args.cols + c] = sums.dbeta;
+}
+// [/write_slab_sums]
+
 /// First stage: the sums of each slab of rows                                 one thread per column of a slab
 ///
 /// workspace [slabs][2][cols]: dgamma's sums of a slab, then dbeta's
@@ -91,9 +102,7 @@ __global__ void slab_sums_kernel(LayerNormBackwardArgs args, Slabs slabs) {
   const std::int64_t slab = blockIdx.y;
   ColumnSums sums{};
   for (std::int64_t row = slab; row < args.rows; row += slabs.slabs) sums = update<norm>(sums, args, row, c);
-  float* const out = args.workspace + 2 * slab * args.cols;
-  out[c] = sums.dgamma;
-  if constexpr (norm == Norm::layer_norm) out[args.cols + c] = sums.dbeta;
+  write_slab_sums<norm>(args, slab, c, sums);
 }
 // [/slab_sums]
 

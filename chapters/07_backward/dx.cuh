@@ -51,6 +51,22 @@ __global__ void dx_thread_per_row_kernel(LayerNormBackwardArgs args) {
 }
 // [/thread_per_row]
 
+/// The part of a row's Σg and Σg·x̂ that this thread reads: fours `blockDim.x` apart.
+// [thread_sums]
+template <Norm norm, Access access>
+__device__ RowSums<norm> thread_sums(const LayerNormBackwardArgs& args, std::int64_t row, std::int64_t cols,
+                                     Statistics statistics) {
+  const float* x = args.x + row * args.cols;
+  const float* dy = args.dy + row * args.cols;
+  RowSums<norm> sums{};
+  for (std::int64_t c = 4 * threadIdx.x; c < cols; c += 4 * blockDim.x) {
+    const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
+    sums = merge(sums, sums_of<norm>(load_up_to_four<access>(x + c, cols - c, statistics.mean), g, statistics));
+  }
+  return sums;
+}
+// [/thread_sums]
+
 /// The same, and RMSNorm's without mean(g)                                  T threads per row, R rows per block
 ///
 /// x, dy, dx [rows][cols] row-major, dx may be dy;  gamma [cols];  mean, rstd [rows];  RMSNorm: mean is null
@@ -65,20 +81,14 @@ __global__ void __launch_bounds__(most_threads) dx_kernel(LayerNormBackwardArgs 
   DYNAMIC_SHARED(RowSums<norm>, partial);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const std::int64_t cols = row < args.rows ? args.cols : 0;  // no row, no work, but the barrier waits for all
-  const int first = 4 * threadIdx.x;
-  const int step = 4 * blockDim.x;
   const float* x = args.x + row * args.cols;
   const float* dy = args.dy + row * args.cols;
   float* dx = args.dx + row * args.cols;
   const Statistics statistics = cols == 0 ? Statistics{} : statistics_of<norm>(args, row);
 
-  RowSums<norm> sums{};
-  for (std::int64_t c = first; c < cols; c += step) {
-    const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
-    sums = merge(sums, sums_of<norm>(load_up_to_four<access>(x + c, cols - c, statistics.mean), g, statistics));
-  }
+  const RowSums<norm> sums = thread_sums<norm, access>(args, row, cols, statistics);
   const RowSums<norm> mean = divided<norm>(block_reduce(sums, partial), args.cols);
-  for (std::int64_t c = first; c < cols; c += step) {
+  for (std::int64_t c = 4 * threadIdx.x; c < cols; c += 4 * blockDim.x) {
     const float4 g = g_of<access>(args, load_up_to_four<access>(dy + c, cols - c), c);
     const float4 in = load_up_to_four<access>(x + c, cols - c, statistics.mean);
     store_up_to_four<access>(dx + c, cols - c, dx_of<norm>(in, g, statistics, mean));

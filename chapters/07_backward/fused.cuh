@@ -30,6 +30,7 @@ namespace backward {
 /// error  as testing/backward.h bounds it, for a row with m = 16
 // [kernel]
 constexpr int fours = 4;  // that a thread holds of a row
+static_assert(4 * fours * most_threads == most_held_columns);
 
 template <Norm norm, Access access, int most>
 __global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
@@ -116,7 +117,7 @@ std::size_t fused_shared_bytes(Shape shape) {
 /// Up to 16 384 columns, if this GPU's blocks may have the shared memory.
 template <Norm norm>
 bool fused_fits(std::int64_t cols) {
-  return cols <= 4 * fours * most_threads && fused_shared_bytes<norm>(fused_shape(cols)) <= most_shared_bytes();
+  return cols <= most_held_columns && fused_shared_bytes<norm>(fused_shape(cols)) <= most_shared_bytes();
 }
 
 template <Norm norm, Access access>

@@ -112,14 +112,16 @@ TEST_CASE("every shape of the fused kernel is one that a block can have, and its
   }
 }
 
-TEST_CASE("fused or in two stages of their own, dgamma and dbeta have the same bits") {
-  for (const auto& [rows, cols] : {std::pair{1, 5}, {3, 64}, {33, 100}, {700, 37}, {5000, 8}, {40, 1024}, {9, 9000}}) {
+TEST_CASE("fused or in two stages of their own, dgamma and dbeta have the same bits; of a long row dx as well") {
+  for (const auto& [rows, cols] :
+       {std::pair{1, 5}, {3, 64}, {33, 100}, {700, 37}, {5000, 8}, {40, 1024}, {9, 9000}, {5, 16385}, {3, 20000}}) {
     const testing::BackwardCase input = make_case(Norm::layer_norm, rows, cols, testing::Data::offset_100);
     const testing::BackwardResult together = testing::run_backward(backward::layer_norm, input);
     const testing::BackwardResult apart = testing::run_backward(backward::layer_norm_separate, input);
     CAPTURE(input.forward.name);
     CHECK(testing::same_bits(together.dgamma, apart.dgamma));
     CHECK(testing::same_bits(together.dbeta, apart.dbeta));
+    if (cols > most_held_columns) CHECK(testing::same_bits(together.dx, apart.dx));
   }
 }
 
@@ -189,6 +191,30 @@ TEST_CASE("separate kernels touch five matrices and the fused one three") {
     CHECK(counts.buffer("dbeta").stores.bytes == cols * sizeof(float));
   }
   CHECK(together.bytes_touched() == 3 * matrix + (cols + 2 * rows + 4 * slabs.slabs * cols + 2 * cols) * sizeof(float));
+}
+
+TEST_CASE("a long row's x and dy are asked for twice, by separate kernels three times") {
+  const std::int64_t rows = 4, cols = 20480;
+  const std::uint64_t matrix = rows * cols * sizeof(float);
+  for (const NormBackwardLauncher together : {NormBackwardLauncher(backward::layer_norm), {backward::rms_norm}}) {
+    const testing::BackwardCase input = make_case(together.norm(), rows, cols, testing::Data::centred);
+    const simt::LaunchCounts counts = counts_of(together, input);
+    for (const std::string buffer : {"x", "dy"}) {
+      CAPTURE(buffer);
+      CHECK(counts.buffer(buffer).loads.bytes == 2 * matrix);
+      CHECK(counts.buffer(buffer).bytes_touched_by_loads == 2 * matrix);
+    }
+    CHECK(counts.buffer("dx").stores.bytes == matrix);
+    CHECK(counts.buffer("dx").bytes_touched_by_stores == matrix);
+    // One slab, whose sums are written and read once, and the means of each row: written once, read by every warp.
+    REQUIRE(slabs_for(rows, cols).slabs == 1);
+    const std::uint64_t sums = together.norm() == Norm::layer_norm ? 2 : 1;
+    CHECK(counts.buffer("workspace").stores.bytes == sums * (cols + rows) * sizeof(float));
+    CHECK(counts.buffer("workspace").loads.bytes == sums * (cols + rows * cols) * sizeof(float));
+  }
+  const simt::LaunchCounts separate =
+      counts_of(backward::layer_norm_separate, make_case(Norm::layer_norm, rows, cols, testing::Data::centred));
+  CHECK(separate.buffer("x").loads.bytes == 3 * matrix);
 }
 
 TEST_CASE("a column's warp asks for 32 sectors at once, and a thread per column for 4") {

@@ -289,7 +289,8 @@ BackwardTruth make_truth(Norm norm, std::int64_t rows, std::int64_t cols) {
   truth.tolerance.dx = testing::norm_backward_tolerance(of_rows, widest).dx;
 
   // With mean and rstd given, a column's sums depend on nothing beyond the column.
-  truth.columns = spread(cols, rows * cols <= 1 << 20 ? cols : std::min<std::int64_t>(cols, 32));
+  const std::int64_t most = std::clamp<std::int64_t>((1 << 23) / rows, 2, 32);
+  truth.columns = spread(cols, rows * cols <= 1 << 20 ? cols : std::min(cols, most));
   testing::BackwardCase of_columns{.norm = norm, .forward = {}, .mean = truth.mean, .rstd = truth.rstd, .dy = {}};
   of_columns.forward.rows = rows;
   of_columns.forward.cols = static_cast<std::int64_t>(truth.columns.size());

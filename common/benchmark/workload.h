@@ -36,8 +36,8 @@ std::unique_ptr<Workload> make_workload(NormLauncher launcher, std::int64_t rows
 /// Which gradients a backward is asked for.
 enum class Gradients { all, dx, sums };  // sums: dgamma, and dbeta where the norm has it
 /// Random x, dy [rows][cols] and gamma; mean and rstd of x as the double-precision reference has them. dx is verified
-/// on at most 64 rows, spread over the batch, and dgamma and dbeta on every column of a small matrix and on 32 of a
-/// large one, over all rows; everything is looked at for poison.
+/// on at most 64 rows, spread over the batch, and dgamma and dbeta on every column of a small matrix and on at most 32
+/// of a large one, over all rows; everything is looked at for poison.
 std::unique_ptr<Workload> make_workload(NormBackwardLauncher launcher, std::int64_t rows, std::int64_t cols,
                                         Gradients gradients = Gradients::all);
 

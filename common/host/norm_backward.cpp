@@ -83,7 +83,9 @@ Slabs slabs_for(std::int64_t rows, std::int64_t cols) {
   return {ceil_div(rows, rows_per_slab), rows_per_slab};
 }
 
-std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols) { return 2 * cols * slabs_for(rows, cols).slabs; }
+std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols) {
+  return 2 * cols * slabs_for(rows, cols).slabs + (cols > most_held_columns ? 2 * rows : 0);
+}
 
 void check(const LayerNormBackwardArgs& args, InPlace in_place, Workspace workspace, const char* function,
            const char* file, int line) {

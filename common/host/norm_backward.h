@@ -62,7 +62,10 @@ struct Slabs {
 /// As many slabs as 2¹⁷ threads can serve if each slab has a warp for every 512 columns; but no more than one for every
 /// four rows, so that the sums are small beside x. It depends on rows and cols alone: the same bits on every GPU.
 Slabs slabs_for(std::int64_t rows, std::int64_t cols);
-/// What workspace must hold: for each slab a row of sums for dgamma and one for dbeta.
+/// The columns of a row that a block can hold while it works on it: 16 for each of 1024 threads.
+constexpr std::int64_t most_held_columns = 16384;
+/// What workspace must hold: for each slab a row of sums for dgamma and one for dbeta; with more than most_held_columns
+/// also two means of each row.
 std::int64_t workspace_floats(std::int64_t rows, std::int64_t cols);
 
 /// Whether a launcher uses the workspace.

@@ -399,7 +399,10 @@ CountScope::~CountScope() { innermost = outer_; }
 bool counting() { return innermost != nullptr; }
 
 void deliver(const LaunchCounts& counts) {
-  for (CountScope* scope = innermost; scope != nullptr; scope = scope->outer_) scope->total_ += counts;
+  for (CountScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    scope->total_ += counts;
+    scope->launches_.push_back(counts);
+  }
 }
 
 }  // namespace simt

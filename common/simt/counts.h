@@ -87,10 +87,13 @@ public:
 
   /// All launches so far, added up; bytes touched are summed over launches.
   const LaunchCounts& total() const { return total_; }
+  /// Each of them, in their order.
+  const std::vector<LaunchCounts>& launches() const { return launches_; }
 
 private:
   friend void deliver(const LaunchCounts& counts);
   LaunchCounts total_;
+  std::vector<LaunchCounts> launches_;
   CountScope* outer_;
 };
 

@@ -39,7 +39,7 @@ TEST_CASE("there are at most as many slabs as warps for 512 columns each, and a 
       CHECK(slabs.slabs <= most);
       CHECK(slabs.slabs <= (rows + 3) / 4);
       CHECK(slabs.rows_per_slab >= 4);
-      CHECK(workspace_floats(rows, cols) == 2 * cols * slabs.slabs);
+      CHECK(workspace_floats(rows, cols) == 2 * cols * slabs.slabs + (cols > 16384 ? 2 * rows : 0));
     }
   }
 }
@@ -56,6 +56,7 @@ TEST_CASE("slabs by hand") {
   CHECK(same(slabs_for(8192, 16384), 128, 64));
   CHECK(same(slabs_for(8192, 4 << 20), 1, 8192));
   CHECK(workspace_floats(8192, 16384) == 2 * 16384 * 128);
+  CHECK(workspace_floats(8192, 16385) == 2 * 16385 * 123 + 2 * 8192);
   CHECK(workspace_floats(0, 8) == 0);
 }
 

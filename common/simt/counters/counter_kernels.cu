@@ -12,8 +12,14 @@
 #include <exception>
 #include <vector>
 
+#include <backward.cuh>
 #include <copy.cuh>
+#include <fused_layer_norm.cuh>
+#include <one_pass.cuh>
+#include <rms_norm.cuh>
 #include <three_pass.cuh>
+#include <warp_block_welford.cuh>
+#include <welford.cuh>
 
 #ifndef LNH_CUDA
 #include <simt/counts.h>
@@ -155,13 +161,14 @@ template <class Launch>
 void show(Launch launch_it) {
   const simt::CountScope scope;
   launch_it();
-  const simt::LaunchCounts& counts = scope.total();
-  const simt::AccessCounts loads = counts.global_loads(), stores = counts.global_stores();
-  std::printf("\"%s\"", counts.kernel.c_str());
-  for (const std::uint64_t number : {loads.requests, loads.sectors, stores.requests, stores.sectors,
-                                     counts.shared_loads.wavefronts, counts.shared_stores.wavefronts})
-    std::printf(",\"%llu\"", static_cast<unsigned long long>(number));
-  std::printf("\n");
+  for (const simt::LaunchCounts& counts : scope.launches()) {
+    const simt::AccessCounts loads = counts.global_loads(), stores = counts.global_stores();
+    std::printf("\"%s\"", counts.kernel.c_str());
+    for (const std::uint64_t number : {loads.requests, loads.sectors, stores.requests, stores.sectors,
+                                       counts.shared_loads.wavefronts, counts.shared_stores.wavefronts})
+      std::printf(",\"%llu\"", static_cast<unsigned long long>(number));
+    std::printf("\n");
+  }
 }
 void show_header() {
   std::printf("\"kernel\",\"load requests\",\"load sectors\",\"store requests\",\"store sectors\","
@@ -223,6 +230,41 @@ void show_chapter_kernels() {
   show([&] { copy::vectorized(copy_args, nullptr); });
   show([&] { three_pass::layer_norm_thread_per_row(args, nullptr); });
   show([&] { three_pass::layer_norm(args, nullptr); });
+  show([&] { one_pass::layer_norm_thread_per_row(args, nullptr); });
+  show([&] { one_pass::layer_norm(args, nullptr); });
+  show([&] { one_pass::layer_norm_shifted(args, nullptr); });
+  show([&] { welford::layer_norm_thread_per_row(args, nullptr); });
+  show([&] { welford::layer_norm(args, nullptr); });
+  show([&] { warp_block_welford::layer_norm(args, nullptr); });
+  show([&] { fused_layer_norm::layer_norm(args, nullptr); });
+  show([&] { rms_norm::rms_norm(rms_norm_args(args), nullptr); });
+  show([&] { rms_norm::layer_norm(args, nullptr); });
+
+  // The backward on the same matrix, and on one of rows that no block can hold.
+  const auto dy = ones("dy", floats), dx = ones("dx", floats);
+  for (const std::int64_t columns : {cols, std::int64_t{20480}}) {
+    const std::int64_t lines = floats / columns;
+    const auto weights = ones("gamma", columns), dgamma = ones("dgamma", columns), dbeta = ones("dbeta", columns),
+               workspace = ones("workspace", workspace_floats(lines, columns));
+    const LayerNormBackwardArgs backward_args{.x = x.data(),
+                                              .gamma = weights.data(),
+                                              .mean = mean.data(),
+                                              .rstd = rstd.data(),
+                                              .dy = dy.data(),
+                                              .dx = dx.data(),
+                                              .dgamma = dgamma.data(),
+                                              .dbeta = dbeta.data(),
+                                              .workspace = workspace.data(),
+                                              .rows = lines,
+                                              .cols = columns};
+    if (columns == cols) {
+      show([&] { backward::layer_norm_naive(backward_args, nullptr); });
+      show([&] { backward::layer_norm_coalesced(backward_args, nullptr); });
+      show([&] { backward::layer_norm_separate(backward_args, nullptr); });
+    }
+    show([&] { backward::layer_norm(backward_args, nullptr); });
+    show([&] { backward::rms_norm(rms_norm_backward_args(backward_args), nullptr); });
+  }
 }
 
 }  // namespace

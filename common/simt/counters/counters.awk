@@ -23,6 +23,13 @@ function base_name(name) {
   sub(/.*[: ]/, "", name)
   return name
 }
+# The same with its namespace, for the table: many chapters have a layer_norm_kernel.
+function label_of(name) {
+  gsub(/\(anonymous namespace\)::|"/, "", name)
+  sub(/[<(].*/, "", name)
+  sub(/.* /, "", name)
+  return name
+}
 function give_up(sentence) {
   print "counters.awk: " sentence > "/dev/stderr"
   failed = 1
@@ -44,6 +51,7 @@ BEGIN {
 FNR == 1 { ++file }
 file == 1 && FNR > 1 {
   kernel[launches] = base_name($1)
+  label[launches] = label_of($1)
   for (i = 1; i <= 6; ++i) executor[launches, i] = number($(i + 1))
   ++launches
 }
@@ -76,14 +84,14 @@ END {
       }
     }
     agree += same
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", kernel[k], cell[1], cell[2], cell[3], cell[4],
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", label[k], cell[1], cell[2], cell[3], cell[4],
            same ? "yes" : "no", cell[5], cell[6]
   }
   print "\nWhat the executor does not count: how much of the loads the caches spared the memory.\n"
   print "| kernel | sectors loaded | sectors read from L2 | bytes read from memory |"
   print "|---|--:|--:|--:|"
   for (k = 0; k < launches; ++k)
-    printf "| %s | %s | %s | %s |\n", kernel[k], with_commas(executor[k, 2]),
+    printf "| %s | %s | %s | %s |\n", label[k], with_commas(executor[k, 2]),
            with_commas(gpu_count(k, "lts__t_sectors_op_read.sum")), with_commas(gpu_count(k, "dram__bytes_read.sum"))
   printf "\n%s\n%d of %d kernels agree exactly in requests and sectors.\n", notes, agree, launches
 }
