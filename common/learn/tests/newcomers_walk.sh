@@ -56,6 +56,14 @@ narrow() {
   long=$(printf '%s\n' "$said" | sed 's/\xcc[\x80-\xbf]//g; s/\xcd[\x80-\xaf]//g' | LC_ALL=C.UTF-8 grep -E '^.{81,}' | grep -v -E ' \| |/.*/' || true)
   [ -z "$long" ] || fail "more than 80 columns: $long"
 }
+# await PATTERN: a file of this name is there within two minutes.
+await() {
+  for _ in $(seq 1200); do
+    ! compgen -G "$1" >/dev/null || return 0
+    sleep 0.1
+  done
+  fail "after two minutes there is no file $1"
+}
 # same FILE KEPT: the reader's file is as it was.
 same() { cmp -s "$1" "$2" || fail "$1 was changed"; }
 
@@ -69,7 +77,7 @@ solution=$course/solutions/01_three_pass/1_three_passes.cuh
 echo '-- an interrupted build: the same command simply goes on'
 setsid "$learn" list >/dev/null 2>&1 &
 building=$!
-until compgen -G "$course/build/simt/common/*/CMakeFiles/*/*.o" >/dev/null || ! kill -0 "$building" 2>/dev/null; do sleep 0.2; done
+await "$course/build/simt/common/*/CMakeFiles/*/*.o"
 kill -KILL -- "-$building" 2>/dev/null || fail "the build was over before it could be interrupted"
 wait "$building" 2>/dev/null || true
 
@@ -274,7 +282,7 @@ echo '-- Ctrl-C in the middle of a kernel that does not end: watch ends at once,
 body 'while (row >= 0) args.y[0] = 1.0f;'
 setsid env --default-signal=INT "$learn" watch 01.1 >"$work/watched" 2>&1 </dev/null &
 watching=$!
-until compgen -G "$course/build/simt/report_*.jsonl" >/dev/null || ! kill -0 "$watching" 2>/dev/null; do sleep 0.1; done
+await "$course/build/simt/report_*"
 begin=$SECONDS
 kill -INT -- "-$watching"
 wait "$watching" || fail "watch ended with exit code $? when it was interrupted"
