@@ -54,6 +54,7 @@ if(LNH_BACKEND STREQUAL "cuda")
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -g -lineinfo")
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # for libcourse_kernels.so
   target_link_libraries(lnh_kernels INTERFACE CUDA::cudart_static)
 else()
   # Access hooks (common/simt/README.md says why each flag is here). The sanitizer's own runtime is never

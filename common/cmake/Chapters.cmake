@@ -9,7 +9,8 @@
 #     exercises/NN_name               -> NN_K_exercise        label "exercise": the reader's; not in the default test preset
 #   exercises/NN_name/K_task_benchmark.cu, where the task is a whole kernel
 #                                     -> NN_K_solution_benchmark, NN_K_exercise_benchmark
-#   chapters/NN_name/stages.cu        into the program learn: the rungs of ./learn tour
+#   chapters/NN_name/stages.cu        -> NN_name_stages       in the program learn: the rungs of ./learn tour; and in
+#                                                             libcourse_kernels.so
 # Every kernel file of these, but for the reader's own, is also read as CUDA by clang: NN_name_legal.
 #
 # The test says #include <K_task.cuh> with angle brackets, so the include path alone decides whose code it tests.
@@ -84,11 +85,11 @@ function(add_chapter name)
     lnh_example(${name}_${example_name} SOURCES ${example} INCLUDES ${chapter})
   endforeach()
 
-  if(EXISTS ${chapter}/stages.cu AND TARGET learn)
+  if(EXISTS ${chapter}/stages.cu)
     add_library(${name}_stages OBJECT ${chapter}/stages.cu)
     lnh_kernel_sources(${name}_stages)
-    target_link_libraries(${name}_stages PRIVATE lnh_kernels learn_commands)
-    target_link_libraries(learn PRIVATE ${name}_stages)
+    target_link_libraries(${name}_stages PRIVATE lnh_kernels learn_stage)
+    target_sources(stages INTERFACE $<TARGET_OBJECTS:${name}_stages>)
   endif()
   file(GLOB kernels CONFIGURE_DEPENDS ${chapter}/*.cuh)
 

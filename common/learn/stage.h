@@ -1,6 +1,7 @@
-/// What a chapter offers to ./learn tour: its kernels, each a rung of the ladder.
+/// What a chapter offers to ./learn tour, and to programs in other languages (benchmark/course_kernels.h): its kernels,
+/// each a rung of the ladder.
 ///
-/// chapters/NN_name/stages.cu, compiled with the executor's hooks and linked into the program learn, holds
+/// chapters/NN_name/stages.cu, compiled as kernels are and linked into all that links `stages`, holds
 ///
 ///   static const learn::Stages stages{"01_three_pass",
 ///                                     {{"three_pass::layer_norm", three_pass::layer_norm,
