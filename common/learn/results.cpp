@@ -75,6 +75,7 @@ std::string results_table(const std::string& json) {
   const auto stored = parsed(json);
   std::string table = "| kernel | size | L2 | median ms | GB/s | of a copy |\n|---|---|---|---|---|---|\n";
   for (const auto& benchmark : stored.at("benchmarks")) {
+    if (benchmark.contains("error_occurred")) continue;
     const std::vector<std::string> parts = split(benchmark.at("name").get<std::string>(), '/');
     const std::string count = parameter(parts, "count"), rows = parameter(parts, "rows");
     const std::string size = count.empty() ? grouped(rows) + " × " + grouped(parameter(parts, "cols")) : grouped(count);
@@ -104,6 +105,7 @@ std::string fractions_of(const std::vector<std::string>& jsons, const std::strin
     const std::string machine = measured_on(stored.at("context"));
     if (std::find(machines.begin(), machines.end(), machine) == machines.end()) machines.push_back(machine);
     for (const auto& benchmark : stored.at("benchmarks")) {
+      if (benchmark.contains("error_occurred")) continue;
       const std::vector<std::string> parts = split(benchmark.at("name").get<std::string>(), '/');
       const std::string cols_text = parameter(parts, "cols");
       if (cols_text.empty() || cache_of(parts) != "cold" || parts.front().find(part) == std::string::npos) continue;

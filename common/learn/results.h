@@ -7,7 +7,8 @@
 namespace learn {
 
 /// The Markdown table of a benchmark's stored JSON (docs/results/CARD/NN_name_benchmark.json), with a line that names
-/// card, driver, toolkit and date. Throws std::runtime_error for a JSON that was not measured on a GPU.
+/// card, driver, toolkit and date. What failed, and so has no time, is left out. Throws std::runtime_error for a JSON
+/// that was not measured on a GPU.
 std::string results_table(const std::string& json);
 
 /// The same measurements as fractions of a copy: a line for each kernel of these files, a column for each number of

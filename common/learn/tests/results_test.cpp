@@ -1,10 +1,7 @@
 /// The table of a stored measurement.
 #include <doctest/doctest.h>
-#include <learn/files.h>
-#include <learn/process.h>
 #include <learn/results.h>
 
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -82,24 +79,29 @@ TEST_CASE("results: what is no JSON of a benchmark is refused") {
   CHECK_THROWS(learn::results_table("no JSON"));
 }
 
-TEST_CASE(
-    "the file of the PyTorch peer is one that the tables take, with the columns that the backward is measured on") {
-  if (learn::run({"python3", "--version"}).exit_code != 0) {
-    MESSAGE("skipped: python3 is not installed");
-    return;
-  }
-  // Times made up so that LayerNorm's backward has 3/4 of the rate of a copy, and RMSNorm's 1/2.
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "lnh_pytorch_backward.json";
-  const learn::Finished finished = learn::run(
-      {"python3", LNH_SOURCE_DIR "/common/benchmark/pytorch_backward.py", "--dry-run", "--out", file.string()});
-  REQUIRE_MESSAGE(finished.exit_code == 0, finished.output);
-  const std::string table = learn::fractions_table({learn::read_text(file)});
-  std::filesystem::remove(file);
-  CHECK(table.starts_with("| kernel | 256 | 1 024 | 2 048 | 4 096 | 8 192 | 16 384 | 65 536 |\n"
-                          "|---|---|---|---|---|---|---|---|\n"
-                          "| `PyTorch eager: layer_norm backward` | **0.75** | **0.75** | **0.75** | **0.75** | "
-                          "**0.75** | **0.75** | **0.75** |\n"
-                          "| `PyTorch eager: rms_norm backward` | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 |\n"
-                          "\n"
-                          "Measured on one card of made-up times, driver 0.0, CUDA 0.0, "));
+TEST_CASE("results: what has failed has no time, and leaves its cell empty") {
+  // As benchmark/peers.py writes them: a peer that was wrong on one size, one that refused its only one.
+  const std::string peers = R"({
+    "context": {"backend": "cuda", "card": "Card 7", "commit": "abc123", "date": "2031-02-03T04:05:06+00:00",
+                "driver": "1.2", "toolkit": "CUDA 9.8, PyTorch 7.6 with CUDA 9.7"},
+    "benchmarks": [
+      {"name": "n::norm/rows:16/cols:256/cold_L2", "median_ms": 1, "GB/s": 2, "of_copy": 0.75},
+      {"name": "n::norm/rows:4/cols:1024/cold_L2", "median_ms": 1, "GB/s": 2, "of_copy": 0.5},
+      {"name": "Peer: rms_norm backward/rows:16/cols:256/cold_L2", "error_occurred": true, "error_message": "wrong: y"},
+      {"name": "Peer: rms_norm backward/rows:4/cols:1024/cold_L2", "median_ms": 1, "GB/s": 2, "of_copy": 0.625},
+      {"name": "Other: rms_norm/rows:4/cols:1024/cold_L2", "error_occurred": true, "error_message": "refused: no"}
+    ]})";
+  const std::string machine =
+      "\nMeasured on one Card 7, driver 1.2, CUDA 9.8, PyTorch 7.6 with CUDA 9.7, 2031-02-03, commit abc123.\n";
+  CHECK(learn::fractions_table({peers}) == "| kernel | 256 | 1 024 |\n"
+                                           "|---|---|---|\n"
+                                           "| `n::norm` | **0.75** | 0.50 |\n"
+                                           "| `Peer: rms_norm backward` |  | **0.62** |\n" +
+                                               machine);
+  CHECK(learn::results_table(peers) == "| kernel | size | L2 | median ms | GB/s | of a copy |\n"
+                                       "|---|---|---|---|---|---|\n"
+                                       "| `n::norm` | 16 × 256 | cold | 1.0000 | 2 | 0.75 |\n"
+                                       "| `n::norm` | 4 × 1 024 | cold | 1.0000 | 2 | 0.50 |\n"
+                                       "| `Peer: rms_norm backward` | 4 × 1 024 | cold | 1.0000 | 2 | 0.62 |\n" +
+                                           machine);
 }
