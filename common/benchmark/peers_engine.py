@@ -88,9 +88,9 @@ def points(operations=OPERATIONS, cols=None, most_elements=MOST_ELEMENTS, quick=
         if operation == COPY:
             problems.append(Problem(COPY, 1, most_elements))
             continue
-        problems += [Problem(operation, rows, c) for c in batch_cols for rows in batches]
+        problems += [Problem(operation, rows, c) for c in batch_cols for rows in batches if rows * c <= most_elements]
         problems += [Problem(operation, most_elements // c, c) for c in large if c <= most_elements]
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 @dataclasses.dataclass(frozen=True)

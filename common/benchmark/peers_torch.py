@@ -26,6 +26,7 @@ def nvidia_smi(what):
 class Machine:
     """PyTorch on the first card."""
 
+    device = "cuda"
     FEWEST_FLUSHES, MOST_FLUSHES = 4, 64
 
     def __init__(self, torch):
@@ -37,12 +38,12 @@ class Machine:
         while self.elements > 1 << 20 and 24 * 4 * self.elements > free:
             self.elements //= 2
         l2_bytes = getattr(card, "L2_cache_size", 64 << 20)
-        self.flush_buffer = torch.zeros(l2_bytes, device="cuda")  # l2_bytes floats are 4 · l2_bytes bytes
+        self.flush_buffer = torch.zeros(l2_bytes, device=self.device)  # l2_bytes floats are 4 · l2_bytes bytes
         self.flushes = self.FEWEST_FLUSHES
         self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         # Mean 1, and a dy with a mean that leans towards x, as in workload.cpp.
-        self.x = torch.rand(self.elements, device="cuda") * 4 - 1
-        self.dy = torch.rand(self.elements, device="cuda") * 2 - 1.25 + self.x / 2
+        self.x = torch.rand(self.elements, device=self.device) * 4 - 1
+        self.dy = torch.rand(self.elements, device=self.device) * 2 - 1.25 + self.x / 2
         self.target = torch.empty_like(self.x)
 
     def inputs(self, problem):
@@ -55,20 +56,20 @@ class Machine:
                                       dy=self.dy[:problem.elements].view(rows, cols))
         if problem.operation == COPY:
             return given
-        given.gamma = torch.rand(cols, device="cuda") + 0.5
-        given.beta = torch.rand(cols, device="cuda") - 0.5
-        given.mean = torch.empty(rows, device="cuda")
-        given.rstd = torch.empty(rows, device="cuda")
+        given.gamma = torch.rand(cols, device=self.device) + 0.5
+        given.beta = torch.rand(cols, device=self.device) - 0.5
+        given.mean = torch.empty(rows, device=self.device)
+        given.rstd = torch.empty(rows, device=self.device)
         piece = max(1, (1 << 24) // cols)
         for first in range(0, rows, piece):
             x = given.x[first:first + piece].double()
-            mean = x.mean(1) if problem.centred else torch.zeros(len(x), dtype=x.dtype, device="cuda")
+            mean = x.mean(1) if problem.centred else torch.zeros(len(x), dtype=x.dtype, device=self.device)
             given.mean[first:first + piece] = mean
             given.rstd[first:first + piece] = ((x - mean[:, None]).square().mean(1) + EPS).rsqrt()
         return given
 
     def unwritten(self, *shape):
-        return self.torch.full(shape, float("nan"), device="cuda")
+        return self.torch.full(shape, float("nan"), device=self.device)
 
     def spoil(self, problem):
         """A peer that allocates its output gets a block of the same size that was freed."""
@@ -77,14 +78,14 @@ class Machine:
         self.torch.cuda.synchronize()
 
     def rows(self, tensor, indices):
-        return tensor.detach()[self.torch.tensor(indices, device="cuda")].float().tolist()
+        return tensor.detach()[self.torch.tensor(indices, device=self.device)].float().tolist()
 
     def column(self, tensor, index):
         return tensor.detach()[:, index].tolist()
 
     def values(self, tensor, indices=None):
         flat = tensor.detach().reshape(-1).float()
-        return (flat if indices is None else flat[self.torch.tensor(indices, device="cuda")]).tolist()
+        return (flat if indices is None else flat[self.torch.tensor(indices, device=self.device)]).tolist()
 
     def first_nan(self, tensor):
         found = self.torch.isnan(tensor.detach().reshape(-1))
@@ -116,7 +117,7 @@ class Machine:
 
     def alive(self):
         try:
-            return self.torch.ones(2, device="cuda").sum().item() == 2
+            return self.torch.ones(2, device=self.device).sum().item() == 2
         except Exception:  # after an illegal access every call fails
             return False
 

@@ -392,6 +392,9 @@ class Points(unittest.TestCase):
         self.assertEqual([str(p) for p in engine.points(["rms_norm"], [300, 4096], 1 << 20)],
                          ["rms_norm 1×4096", "rms_norm 8×4096", "rms_norm 32×4096", "rms_norm 128×4096",
                           "rms_norm 3495×300", "rms_norm 256×4096"])
+        # A small GPU: no batch that it cannot hold, and none twice.
+        self.assertEqual([str(p) for p in engine.points(["rms_norm"], [4096, 1 << 18], 1 << 17)],
+                         ["rms_norm 1×4096", "rms_norm 8×4096", "rms_norm 32×4096"])
 
 
 class Kept(unittest.TestCase):
