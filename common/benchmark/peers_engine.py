@@ -327,7 +327,7 @@ def measure(machine, problem, contenders, rounds=ROUNDS, point_seconds=math.inf,
     def refuse(contender, error):
         label = contender.label(problem)
         results[label] = untimed(label, problem, "refused", first_line(error))
-        say(f"refused: {label} on {problem}: {first_line(error)}")
+        say(f"refused: {contender.name} on {problem}: {first_line(error)}")
         if not machine.alive():
             raise DeviceLost(results[label]) from error
 
@@ -347,7 +347,7 @@ def measure(machine, problem, contenders, rounds=ROUNDS, point_seconds=math.inf,
         if why is None:
             running[label] = (contender, call)
         else:
-            say(f"wrong: {label} on {problem}: {why}")
+            say(f"wrong: {contender.name} on {problem}: {why}")
             results[label] = untimed(label, problem, "wrong", why)
 
     copy = machine.copy(problem, inputs)

@@ -181,7 +181,7 @@ class Truth(unittest.TestCase):
     def test_statistics_that_are_not_those_of_x_are_an_error(self):
         machine = FakeMachine()
         given = machine.inputs(LAYER_NORM_BACKWARD)
-        given.rstd[0] *= 1.001
+        given.rstd[0] *= 1.00001
         with self.assertRaises(ArithmeticError):
             engine.truth(LAYER_NORM_BACKWARD, machine, given)
 
@@ -224,7 +224,7 @@ class Wrong(unittest.TestCase):
         self.assertNotIn("median_ms", bad)
         self.assertTrue(bad["error_occurred"])
         self.assertIn("median_ms", good, said)
-        self.assertEqual(said, [f"wrong: Bad: {operation} on {problem}: {bad['wrong']}"])
+        self.assertEqual(said, [f"wrong: Bad on {problem}: {bad['wrong']}"])
         return bad["wrong"]
 
     def right(self, problem):
@@ -314,7 +314,7 @@ class Refused(unittest.TestCase):
         self.assertEqual(results["Bad: rms_norm"]["refused"], "takes no fp32")
         self.assertNotIn("median_ms", results["Bad: rms_norm"])
         self.assertIn("median_ms", results["Good: rms_norm"])
-        self.assertEqual(said, ["refused: Bad: rms_norm on rms_norm 6×40: takes no fp32"])
+        self.assertEqual(said, ["refused: Bad on rms_norm 6×40: takes no fp32"])
 
     def test_one_that_raises_later(self):
         calls = []
@@ -425,6 +425,10 @@ class Kept(unittest.TestCase):
         self.assertEqual(os.listdir(self.file.parent), ["peers.json"])
         # (2·240 + 2·6 + 2·40) of 2·240 floats in the same time
         self.assertEqual(self.said, ["[1/1] layer_norm 6×40  A 1.19; 0 min left"])
+
+    def test_a_contender_that_does_not_take_the_problem_is_left_out(self):
+        self.run_on([LAYER_NORM, RMS_NORM], [contender("A", right_forward, takes=lambda problem: problem == RMS_NORM)])
+        self.assertEqual(self.names(), ["A: rms_norm/rows:6/cols:40/cold_L2"])
 
     def test_a_wrong_one_makes_the_exit_code_and_all_is_written(self):
         bad = contender("B", lambda problem, given: {"y": given.x})
