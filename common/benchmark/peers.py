@@ -132,8 +132,12 @@ def main(arguments=None):
         return 2
     problems = engine.points(options.operations, options.cols, machine.elements, options.quick)
     rounds = engine.QUICK_ROUNDS if options.quick else engine.ROUNDS
-    return engine.run(machine, problems, contenders, results, rounds, options.point_seconds,
-                      say=lambda line: print(line, flush=True))
+    try:
+        return engine.run(machine, problems, contenders, results, rounds, options.point_seconds,
+                          say=lambda line: print(line, flush=True))
+    except ArithmeticError as error:
+        print(f"The inputs are not what the reference takes them for: {error}.")
+        return 1
 
 
 if __name__ == "__main__":
