@@ -7,6 +7,8 @@
 ///   <!-- table: chapters -->  …  <!-- /table -->
 ///   <!-- table: results CARD/NAME -->  …  <!-- /table -->   the measurements in docs/results/CARD/NAME.json
 ///   <!-- table: fractions CARD/NAME … -->  …  <!-- /table -->   the same as fractions of a copy, kernels × columns
+///   <!-- table: peers OPERATION CARD/NAME -->  …  <!-- /table -->   those of the kernels and peers of an operation
+///   <!-- table: noise CARD -->  …  <!-- /table -->   the points that differ in docs/results/CARD/second
 ///
 /// Inside a fenced block such a line is plain text.
 #pragma once

@@ -1,6 +1,7 @@
 /// The ladder: every kernel of the course on the same rows, with what it got right and what it asked of memory.
 #pragma once
 
+#include <learn/measurements.h>
 #include <learn/stage.h>
 
 #include <cstdint>
@@ -48,9 +49,9 @@ struct Rung {
 /// Runs a stage on rows × cols centred values, on the treacherous row and on the published rows.
 Rung measure(const Stage& stage, std::int64_t rows, std::int64_t cols);
 
-/// Fills gpu from a benchmark report in Google Benchmark's JSON; kernels that it does not hold stay as they are.
-/// Returns the card's name.
-std::string add_speeds(std::vector<Rung>& ladder, const std::string& benchmark_json);
+/// Fills gpu from stored measurements: cold L2, the largest size of 4096 columns, or of a copy. Kernels that they do
+/// not hold stay as they are.
+void add_speeds(std::vector<Rung>& ladder, const Measurements& results);
 
 /// The published case whose row the ladder calls treacherous.
 inline constexpr const char* treacherous_case = "MLX-2238";

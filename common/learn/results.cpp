@@ -1,141 +1,191 @@
-#include <fmt/format.h>
 #include <learn/results.h>
 
+#include <fmt/format.h>
+#include <learn/files.h>
+
 #include <algorithm>
-#include <cstdint>
+#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 namespace learn {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
+namespace fs = std::filesystem;
+
+/// Whether a table has this point.
+using Belongs = std::function<bool(const Measurement&)>;
+
+/// The numbers of columns that a table has room for.
+bool in_tables(std::int64_t cols) {
+  static const std::set<std::int64_t> shown = {256, 1024, 2048, 4096, 8192, 16384, 65536};
+  return shown.contains(cols);
 }
 
-/// "268435456" → "268 435 456"
-std::string grouped(const std::string& digits) {
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i != 0 && (digits.size() - i) % 3 == 0) text += ' ';
-    text += digits[i];
+/// The most elements that any kernel of a table was measured on, for each cache and number of columns (a copy's is 0).
+class Largest {
+public:
+  Largest(const std::vector<Measurements>& results, const Belongs& belongs) {
+    for (const Measurements& file : results) {
+      for (const Measurement& point : file.points) {
+        if (!belongs(point)) continue;
+        std::int64_t& most = elements_[{point.cache, point.cols}];
+        most = std::max(most, point.elements());
+      }
+    }
   }
+  bool has(const Measurement& point) const { return elements_.at({point.cache, point.cols}) == point.elements(); }
+
+private:
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> elements_;
+};
+
+std::string marked(const std::string& figure, const Measurement& point) { return figure + (point.noisy ? "~" : ""); }
+
+const char* const noise_words = "`~`: the median of a second run differs by more than 3 %.\n";
+
+/// What stands below a table: the machines, what `~` means, what has no figure and why.
+std::string below(const std::vector<Measurements>& results, bool noisy, const Belongs& belongs) {
+  std::string text;
+  std::vector<std::string> machines;
+  for (const Measurements& file : results) {
+    if (std::find(machines.begin(), machines.end(), file.machine) == machines.end()) machines.push_back(file.machine);
+  }
+  for (const std::string& machine : machines) text += "Measured on " + machine + ".\n";
+  if (noisy) text += noise_words;
+
+  std::vector<LeftOut> left_out;
+  for (const Measurements& file : results) {
+    for (const LeftOut& left : file.left_out) {
+      if (belongs(left.point)) left_out.push_back(left);
+    }
+  }
+  if (!left_out.empty()) text += "\nWithout a figure:\n\n";
+  for (const Gap& gap : gaps(left_out)) text += fmt::format("* `{}` on {}: {}\n", gap.kernel, gap.where, gap.reason);
   return text;
 }
 
-/// The number behind "rows:" in "…/rows:512/cols:4096/…", or nothing.
-std::string parameter(const std::vector<std::string>& parts, const std::string& name) {
-  for (const std::string& part : parts)
-    if (part.starts_with(name + ":")) return part.substr(name.size() + 1);
-  return "";
-}
-
-/// Two digits, however small it is.
-std::string fraction(double of_copy) {
-  return of_copy < 0.1 ? fmt::format("{:.2g}", of_copy) : fmt::format("{:.2f}", of_copy);
-}
-
-/// A stored run of a benchmark program on a GPU.
-nlohmann::json parsed(const std::string& json) {
-  nlohmann::json stored = nlohmann::json::parse(json);
-  if (stored.at("context").at("backend") != "cuda")
-    throw std::runtime_error("a table of results needs a run on a GPU, and this one counted on a CPU.");
-  return stored;
-}
-
-std::string measured_on(const nlohmann::json& context) {
-  return fmt::format("Measured on one {}, driver {}, {}, {}, commit {}.\n", context.at("card").get<std::string>(),
-                     split(context.at("driver").get<std::string>(), ',').front(),
-                     context.at("toolkit").get<std::string>(), context.at("date").get<std::string>().substr(0, 10),
-                     context.at("commit").get<std::string>());
-}
-
-/// "warm" of "…/warm_L2/…".
-std::string cache_of(const std::vector<std::string>& parts) {
-  for (const std::string& part : parts)
-    if (part.ends_with("_L2")) return part.substr(0, part.size() - 3);
-  return "";
-}
-
-/// The lines whose names hold `part`.
-std::string fractions_of(const std::vector<std::string>& jsons, const std::string& part);
-
-}  // namespace
-
-std::string results_table(const std::string& json) {
-  const auto stored = parsed(json);
-  std::string table = "| kernel | size | L2 | median ms | GB/s | of a copy |\n|---|---|---|---|---|---|\n";
-  for (const auto& benchmark : stored.at("benchmarks")) {
-    if (benchmark.contains("error_occurred")) continue;
-    const std::vector<std::string> parts = split(benchmark.at("name").get<std::string>(), '/');
-    const std::string count = parameter(parts, "count"), rows = parameter(parts, "rows");
-    const std::string size = count.empty() ? grouped(rows) + " × " + grouped(parameter(parts, "cols")) : grouped(count);
-    table += fmt::format("| `{}` | {} | {} | {:.4f} | {:.0f} | {} |\n", parts.front(), size, cache_of(parts),
-                         benchmark.at("median_ms").get<double>(), benchmark.at("GB/s").get<double>(),
-                         fraction(benchmark.at("of_copy").get<double>()));
-  }
-  return table + "\n" + measured_on(stored.at("context"));
-}
-
-std::string fractions_table(const std::vector<std::string>& jsons) { return fractions_of(jsons, ""); }
-
-std::string ladder_table(const std::vector<std::string>& jsons) { return fractions_of(jsons, "::"); }
-
-namespace {
-
-std::string fractions_of(const std::vector<std::string>& jsons, const std::string& part) {
+/// Fractions of a copy of the kernels that belong to the table: kernels × columns.
+std::string fractions_of(const std::vector<Measurements>& results, const Belongs& belongs) {
   struct Line {
     std::string kernel;
-    std::map<std::int64_t, double> of_copy;  // by cols
+    std::map<std::int64_t, Measurement> cells;  // by the number of columns; a copy's by its elements
   };
+  const Largest largest(results, belongs);
   std::vector<Line> lines;
-  std::map<std::int64_t, double> best;  // by cols
-  std::vector<std::string> machines;
-  for (const std::string& json : jsons) {
-    const auto stored = parsed(json);
-    const std::string machine = measured_on(stored.at("context"));
-    if (std::find(machines.begin(), machines.end(), machine) == machines.end()) machines.push_back(machine);
-    for (const auto& benchmark : stored.at("benchmarks")) {
-      if (benchmark.contains("error_occurred")) continue;
-      const std::vector<std::string> parts = split(benchmark.at("name").get<std::string>(), '/');
-      const std::string cols_text = parameter(parts, "cols");
-      if (cols_text.empty() || cache_of(parts) != "cold" || parts.front().find(part) == std::string::npos) continue;
-      const std::int64_t cols = std::stoll(cols_text);
-      const double of_copy = benchmark.at("of_copy").get<double>();
-      if (lines.empty() || lines.back().kernel != parts.front()) lines.push_back({parts.front(), {}});
-      lines.back().of_copy[cols] = of_copy;
-      best[cols] = std::max(best[cols], of_copy);
+  std::map<std::int64_t, double> best;
+  bool noisy = false;
+  for (const Measurements& file : results) {
+    const std::size_t first = lines.size();
+    for (const Measurement& point : file.points) {
+      if (point.cache != "cold" || !belongs(point) || !largest.has(point)) continue;
+      const auto begin = lines.begin() + static_cast<std::ptrdiff_t>(first);
+      auto line = std::find_if(begin, lines.end(), [&](const Line& other) { return other.kernel == point.kernel; });
+      if (line == lines.end()) line = lines.insert(line, {point.kernel, {}});
+      const std::int64_t column = point.cols != 0 ? point.cols : point.count;
+      line->cells[column] = point;
+      best[column] = std::max(best[column], point.of_copy);
+      noisy = noisy || point.noisy;
     }
   }
   if (lines.empty()) throw std::runtime_error("these results hold no kernel that was measured on rows with a cold L2.");
 
   std::string head = "| kernel |", rule = "|---|", body;
-  for (const auto& [cols, highest] : best) {
-    head += " " + grouped(std::to_string(cols)) + " |";
+  for (const auto& [column, highest] : best) {
+    head += " " + grouped(column) + " |";
     rule += "---|";
   }
   for (const Line& line : lines) {
     body += "| `" + line.kernel + "` |";
-    for (const auto& [cols, highest] : best) {
-      const auto cell = line.of_copy.find(cols);
-      const std::string text = cell == line.of_copy.end() ? "" : fraction(cell->second);
-      body += text == fraction(highest) ? " **" + text + "** |" : " " + text + " |";
+    for (const auto& [column, highest] : best) {
+      const auto cell = line.cells.find(column);
+      if (cell == line.cells.end()) {
+        body += "  |";
+        continue;
+      }
+      const std::string figure = fraction(cell->second.of_copy);
+      body += " " + marked(figure == fraction(highest) ? "**" + figure + "**" : figure, cell->second) + " |";
     }
     body += "\n";
   }
-  std::string table = head + "\n" + rule + "\n" + body + "\n";
-  for (const std::string& machine : machines) table += machine;
-  return table;
+  return head + "\n" + rule + "\n" + body + "\n" + below(results, noisy, belongs);
 }
 
 }  // namespace
+
+std::string results_table(const Measurements& results) {
+  const auto belongs = [](const Measurement& point) { return point.cols == 0 || in_tables(point.cols); };
+  const Largest largest({results}, belongs);
+  std::string table = "| kernel | size | L2 | median ms | GB/s | of a copy |\n|---|---|---|---|---|---|\n";
+  bool noisy = false;
+  for (const Measurement& point : results.points) {
+    if (!belongs(point) || !largest.has(point)) continue;
+    table += fmt::format("| `{}` | {} | {} | {} | {:.0f} | {} |\n", point.kernel, point.size(), point.cache,
+                         marked(fmt::format("{:.4f}", point.median_ms), point), point.gigabytes_per_second,
+                         fraction(point.of_copy));
+    noisy = noisy || point.noisy;
+  }
+  return table + "\n" + below({results}, noisy, belongs);
+}
+
+std::string fractions_table(const std::vector<Measurements>& results) {
+  return fractions_of(results, [](const Measurement& point) { return in_tables(point.cols); });
+}
+
+std::string ladder_table(const std::vector<Measurements>& results) {
+  return fractions_of(results, [](const Measurement& point) {
+    return in_tables(point.cols) && point.kernel.find("::") != std::string::npos;
+  });
+}
+
+std::string peers_table(const std::string& operation, const Measurements& results) {
+  std::string table = fractions_of({results}, [&](const Measurement& point) {
+    return operation_of(point.kernel) == operation && (point.cols == 0 || in_tables(point.cols));
+  });
+  if (results.absent.empty()) return table;
+  return table + fmt::format("\nAbsent: {}.\n", fmt::join(results.absent, "; "));
+}
+
+std::string noise_table(const fs::path& folder) {
+  if (!fs::is_directory(folder / "second"))
+    throw std::runtime_error(fmt::format("{} holds no second run: there is no folder second.", folder.string()));
+  std::set<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") files.insert(entry.path());
+  }
+  std::string lines, once, machines;
+  std::set<std::string> known;
+  std::size_t compared = 0, noisy = 0;
+  for (const fs::path& file : files) {
+    const fs::path again = folder / "second" / file.filename();
+    if (!fs::exists(again)) {
+      once += fmt::format("{}`{}`", once.empty() ? "" : ", ", file.filename().string());
+      continue;
+    }
+    const Measurements first = measurements(read_text(file), file.string());
+    const Measurements second = measurements(read_text(again), again.string());
+    for (const auto& [run, results] : {std::pair{"First", &first}, {"Second", &second}}) {
+      const std::string machine = fmt::format("{} run: measured on {}.\n", run, results->machine);
+      if (known.insert(machine).second) machines += machine;
+    }
+    for (const Repeated& both : repeated(first, second)) {
+      ++compared;
+      if (!both.noisy()) continue;
+      ++noisy;
+      lines += fmt::format("| `{}` | {} | {} | {:.4f} | {:.4f} | {:+.1f} % |\n", both.first.kernel, both.first.size(),
+                           both.first.cache, both.first.median_ms, both.second.median_ms, 100 * both.difference());
+    }
+  }
+  std::string text = fmt::format(
+      "{} points take longer than 100 µs in both runs. The medians of {} of them differ by more than 3 %{}\n\n",
+      compared, noisy, noisy == 0 ? "." : ":");
+  if (noisy != 0) {
+    text += "| kernel | size | L2 | first, ms | second, ms | difference |\n|---|---|---|---|---|---|\n" + lines + "\n";
+  }
+  text += machines;
+  if (!once.empty()) text += "Measured once: " + once + ".\n";
+  return text;
+}
+
 }  // namespace learn

@@ -1,21 +1,26 @@
-/// Tables of stored measurements, for the READMEs.
+/// Tables of stored measurements, for the READMEs. In each, a cold L2 means the largest size of each number of columns,
+/// of a few numbers of columns, and `~` marks a noisy figure. Each ends with card, driver, toolkit, date and commit.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <learn/measurements.h>
 
 namespace learn {
 
-/// The Markdown table of a benchmark's stored JSON (docs/results/CARD/NN_name_benchmark.json), with a line that names
-/// card, driver, toolkit and date. What failed, and so has no time, is left out. Throws std::runtime_error for a JSON
-/// that was not measured on a GPU.
-std::string results_table(const std::string& json);
+/// A line for each point of one file.
+std::string results_table(const Measurements& results);
 
-/// The same measurements as fractions of a copy: a line for each kernel of these files, a column for each number of
-/// columns, the largest of each column in bold. Cold L2 only. Throws std::runtime_error if there is nothing to show.
-std::string fractions_table(const std::vector<std::string>& jsons);
+/// Fractions of a copy: a line for each kernel of these files, a column for each number of columns, the largest of each
+/// column in bold. Cold L2 only. Throws std::runtime_error if there is nothing to show.
+std::string fractions_table(const std::vector<Measurements>& results);
 
 /// That table with the course's kernels alone, chapter::kernel, without what a chapter tries out beside them.
-std::string ladder_table(const std::vector<std::string>& jsons);
+std::string ladder_table(const std::vector<Measurements>& results);
+
+/// That table with the kernels and the peers of one operation, "rms_norm", and below it which peers were absent.
+std::string peers_table(const std::string& operation, const Measurements& results);
+
+/// How far the second run of each file, folder/second/FILE, is from the first, folder/FILE; the points that differ.
+/// Throws std::runtime_error if there is no second run.
+std::string noise_table(const std::filesystem::path& folder);
 
 }  // namespace learn

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -110,14 +111,40 @@ std::string output_of(const Place& place, const std::string& command) {
   return filtered.output;
 }
 
-/// The picture that a command draws: ./learn trace … or ./learn numerics …, without its --svg.
+/// The picture that a command draws: ./learn trace …, ./learn numerics … or ./learn chart …, without its --svg.
 std::string figure_of(const Place& place, const std::string& command) {
-  if (!command.starts_with("./learn trace ") && !command.starts_with("./learn numerics "))
-    throw std::runtime_error("a figure is drawn by ./learn trace … or ./learn numerics …, not by '" + command + "'.");
+  static const std::vector<std::string> drawing = {"./learn trace ", "./learn numerics ", "./learn chart "};
+  if (std::none_of(drawing.begin(), drawing.end(),
+                   [&](const std::string& start) { return command.starts_with(start); }))
+    throw std::runtime_error("a figure is drawn by ./learn trace …, ./learn numerics … or ./learn chart …, not by '" +
+                             command + "'.");
   const fs::path drawn = place.build / "figure.svg";
   fs::remove(drawn);
   printed_by(place, fmt::format("{} --svg '{}'", command, drawn.string()));
   return read_text(drawn);
+}
+
+/// A table of what is stored in docs/results: "results CARD/NAME", for docs/results/CARD/NAME.json.
+std::string table_of_results(const std::string& name) {
+  std::istringstream words(name);
+  std::string kind, operation;
+  words >> kind;
+  if (kind == "peers") words >> operation;
+  const std::vector<std::string> stored{std::istream_iterator<std::string>(words), {}};
+  const fs::path folder = "docs/results";  // a command works from the root, and so its sentences name files from there
+  if (kind == "noise" && stored.size() == 1) return noise_table(folder / stored.front());
+  std::vector<Measurements> results;
+  if (kind != "noise") {
+    for (const std::string& file : stored) results.push_back(stored_measurements(folder / (file + ".json")));
+  }
+  if (kind == "results" && results.size() == 1) return results_table(results.front());
+  if (kind == "fractions" && !results.empty()) return fractions_table(results);
+  if (kind == "ladder" && !results.empty()) return ladder_table(results);
+  if (kind == "peers" && results.size() == 1) return peers_table(operation, results.front());
+  throw std::runtime_error(
+      "there is no table '" + name +
+      "'; the tables are 'chapters', 'reports not yet', and of docs/results/CARD/NAME.json 'results CARD/NAME', "
+      "'fractions CARD/NAME …', 'ladder CARD/NAME …', 'peers OPERATION CARD/NAME' and 'noise CARD'.");
 }
 
 bool is_document_folder(const fs::path& folder) {
@@ -149,18 +176,7 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
             [&](const std::string& name) {
               if (name == "chapters") return table_of_chapters(course);
               if (name == "reports not yet") return not_yet_table(testing::data_table("reports.csv"));
-              std::istringstream words(name);
-              std::string kind, result;
-              words >> kind;
-              std::vector<std::string> jsons;
-              while (words >> result) jsons.push_back(read_text(place.root / "docs/results" / (result + ".json")));
-              if (kind == "results" && jsons.size() == 1) return results_table(jsons.front());
-              if (kind == "fractions" && !jsons.empty()) return fractions_table(jsons);
-              if (kind == "ladder" && !jsons.empty()) return ladder_table(jsons);
-              throw std::runtime_error("there is no table '" + name +
-                                       "'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
-                                       "'fractions CARD/NAME CARD/NAME …' and 'ladder CARD/NAME CARD/NAME …', for "
-                                       "docs/results/CARD/NAME.json.");
+              return table_of_results(name);
             },
         .figure =
             [&](const std::string& command, const std::string& image) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <learn/commands.h>
 #include <learn/course.h>
-#include <learn/files.h>
 #include <learn/ladder.h>
 
 #include <algorithm>
@@ -27,7 +26,10 @@ ExitCode tour(const Place& place, const TourOptions& options) {
   std::string card;
   if (!options.gpu_results.empty()) {
     for (const auto& entry : std::filesystem::directory_iterator(options.gpu_results)) {
-      if (entry.path().extension() == ".json") card = add_speeds(ladder, read_text(entry.path()));
+      if (entry.path().extension() != ".json") continue;
+      const Measurements results = stored_measurements(entry.path());
+      add_speeds(ladder, results);
+      card = results.card;
     }
   }
   if (options.json) {

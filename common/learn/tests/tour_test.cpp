@@ -1,4 +1,6 @@
 /// ./learn tour on the course's kernels: what it promises to programs and to people.
+#include "stored_results.h"
+
 #include <doctest/doctest.h>
 #include <learn/ladder.h>
 #include <learn/marks.h>
@@ -153,21 +155,29 @@ TEST_CASE("an error beyond its bound, a NaN or a finding makes the verdict") {
   CHECK_FALSE(rung.passes());
 }
 
-TEST_CASE("speeds come from a benchmark's report, by the kernel's name") {
-  learn::Rung scalar, vectorized;
+TEST_CASE("speeds come from stored measurements, by the kernel's name: cold L2, 4096 columns, the largest size") {
+  learn::Rung scalar, vectorized, norm;
   scalar.kernel = "copy::scalar";
   vectorized.kernel = "copy::vectorized";
-  std::vector<learn::Rung> ladder{scalar, vectorized};
+  norm.kernel = "n::norm";
+  std::vector<learn::Rung> ladder{scalar, vectorized, norm};
   CHECK(learn::speed_text(ladder, "") == "");
-  const std::string card = learn::add_speeds(
-      ladder, R"({"context": {"card": "H200"}, "benchmarks": [)"
-              R"({"name": "copy::vectorized/count:268435456/cold_L2", "GB/s": 4000.0, "of_copy": 0.98},)"
-              R"({"name": "copy::scalar/count:268435456/cold_L2", "error_occurred": true}]})");
-  CHECK(card == "H200");
+  const learn::Measurements results = learn::measurements(
+      stored({timed("copy::vectorized/count:268435456/cold_L2", 1, 0.98),
+              timed("copy::vectorized/count:4096/cold_L2", 1, 0.5),
+              R"({"name": "copy::scalar/count:268435456/cold_L2", "error_occurred": true, "error_message": "wrong"})",
+              timed("n::norm/rows:128/cols:4096/cold_L2", 1, 0.2), timed("n::norm/rows:4096/cols:4096/cold_L2", 1, 0.8),
+              timed("n::norm/rows:8/cols:4096/cold_L2", 1, 0.1), timed("n::norm/rows:8192/cols:4096/warm_L2", 1, 0.9),
+              timed("n::norm/rows:4096/cols:8192/cold_L2", 1, 0.7)}),
+      "a.json");
+  learn::add_speeds(ladder, results);
+  CHECK(results.card == "Card 7");
   CHECK_FALSE(ladder[0].gpu);
   REQUIRE(ladder[1].gpu);
-  CHECK(ladder[1].gpu->gigabytes_per_second == 4000.0);
+  CHECK(ladder[1].gpu->gigabytes_per_second == doctest::Approx(3920));  // 4000 · 0.98
   CHECK(ladder[1].gpu->fraction_of_copy == 0.98);
-  CHECK(learn::speed_text(ladder, card).find("copy::vectorized") != std::string::npos);
-  CHECK(learn::speed_text(ladder, card).find("copy::scalar") == std::string::npos);
+  REQUIRE(ladder[2].gpu);
+  CHECK(ladder[2].gpu->fraction_of_copy == 0.8);
+  CHECK(learn::speed_text(ladder, results.card).find("copy::vectorized") != std::string::npos);
+  CHECK(learn::speed_text(ladder, results.card).find("copy::scalar") == std::string::npos);
 }
