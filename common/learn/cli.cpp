@@ -1,8 +1,10 @@
 #include <learn/cli.h>
 
 #include <fmt/format.h>
+#include <learn/chart.h>
 #include <learn/files.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <regex>
@@ -59,6 +61,14 @@ std::string picture_file(const std::string& file) {
   if (std::filesystem::is_directory(path.parent_path())) return path.string();
   throw UsageError(fmt::format("There is no folder {} for the picture {}: create it first, or correct --svg.",
                                path.parent_path().string(), path.filename().string()));
+}
+
+/// The folder with the results as an absolute path.
+std::string results_folder(const std::string& folder) {
+  const std::filesystem::path path = std::filesystem::absolute(folder);
+  if (std::filesystem::is_directory(path)) return path.string();
+  throw UsageError(
+      fmt::format("There is no folder {}: --results names one that holds NN_name_benchmark.json.", folder));
 }
 
 }  // namespace
@@ -178,6 +188,23 @@ void add_commands(CLI::App& app, const Place& place, std::function<ExitCode()>& 
       }
       options->svg = picture_file(options->svg);
       command = [&place, options] { return trace(place, *options); };
+    });
+  }
+  {
+    auto [sub, options] = add_command<ChartOptions>(app, "chart", place);
+    sub->add_option("name", options->name);
+    sub->add_option("--results", options->results);
+    sub->add_option("--svg", options->svg);
+    sub->callback([&command, options = options] {
+      const std::vector<std::string>& names = chart_names();
+      if (std::find(names.begin(), names.end(), options->name) == names.end()) {
+        throw UsageError(fmt::format("./learn chart needs the name of a chart: {}{}.", fmt::join(names, ", "),
+                                     options->name.empty() ? "" : fmt::format("; '{}' is none", options->name)));
+      }
+      // The program works from the root, the reader perhaps elsewhere.
+      options->results = options->results.empty() ? "docs/results/h200" : results_folder(options->results);
+      if (!options->svg.empty()) options->svg = picture_file(options->svg);
+      command = [options] { return chart(*options); };
     });
   }
   {

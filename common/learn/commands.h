@@ -112,6 +112,13 @@ struct TrainOptions {
 };
 ExitCode numerics_train(const Place& place, const TrainOptions& options);
 
+struct ChartOptions {
+  std::string name;     // "ladder", "forward", …: chart_names()
+  std::string results;  // the folder with the stored results of a card
+  std::string svg;      // the file to write; empty: a table is printed
+};
+ExitCode chart(const ChartOptions& options);
+
 struct SyncOptions {
   bool check = false;      // write nothing, show the differences
   bool exercises = false;  // the stubs in exercises/ as well

@@ -54,6 +54,12 @@ void Svg::dot(double x, double y, const std::string& kind) {
   add("<circle class=\"{}\" cx=\"{:g}\" cy=\"{:g}\" r=\"2.5\"/>", kind, px(x), px(y));
 }
 
+void Svg::marker(double x, double y, int shape, const std::string& kind) {
+  static const char* const shapes[] = {"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "m-3-3h6v6h-6z", "m0-4l4 7h-8z",
+                                       "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z", "m0 4l4-7h-8z"};
+  add("<path class=\"{}\" d=\"M{:g} {:g}{}\"/>", kind, px(x), px(y), shapes[static_cast<std::size_t>(shape) % 5]);
+}
+
 void Svg::begin_group(const char* kind) { add("<g class=\"{}\">", kind); }
 void Svg::end_group() { add("</g>"); }
 

@@ -263,6 +263,12 @@ TEST_CASE("the command line is refused with a reason where it makes no sense") {
   CHECK(parse({"profile"}).starts_with("./learn profile needs the number of a chapter or of an exercise"));
   CHECK(parse({"trace", "--svg", "a.svg"}).starts_with("./learn trace needs the number of a chapter"));
   CHECK(parse({"trace", "01"}).starts_with("./learn trace needs --svg FILE"));
+  CHECK(parse({"chart", "forward"}) == "");
+  CHECK(parse({"chart"}).starts_with("./learn chart needs the name of a chart: ladder, forward, rms_norm,"));
+  CHECK(parse({"chart", "pie"}).ends_with("'pie' is none."));
+  CHECK(
+      parse({"chart", "forward", "--results", "/no/folder"}).starts_with("There is no folder /no/folder: --results "));
+  CHECK(parse({"chart", "forward", "--svg", "/no/folder/a.svg"}).starts_with("There is no folder /no/folder for"));
   CHECK(parse({"check", "01.1", "--seed", "1", "--seeds", "2"}) == "--seed and --seeds cannot be given together.");
   CHECK(parse({"compare", "01.1", "--json", "--diff"}) == "--json and --diff cannot be given together.");
   CHECK(parse({"reset"}).starts_with("./learn reset needs the number of an exercise, for example 01.1;"));
