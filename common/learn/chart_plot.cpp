@@ -25,14 +25,14 @@ constexpr const char* rules = R"(
   .marker, .bar { fill: currentColor; stroke: currentColor; stroke-width: 1.5; } .hollow { fill: #ffffff; }
   .leader { fill: none; stroke: currentColor; stroke-width: 0.8; }
   .c0 { color: #0072b2; } .c1 { color: #c44e00; } .c2 { color: #00805d; } .c3 { color: #a8488a; }
-  .c4 { color: #8a6d00; } .c5 { color: #2d8bc4; } .c6 { color: #59636e; } .c7 { color: #7a4a1e; }
+  .c4 { color: #8a6d00; } .c5 { color: #7a4a1e; } .c6 { color: #59636e; } .c7 { color: #2d8bc4; }
 )";
 
 constexpr const char* dark_rules = R"(
     text { fill: #e6edf3; } .muted { fill: #9198a1; } .page { fill: #0d1117; stroke: #3d444d; }
     .frame { stroke: #656c76; } .grid { stroke: #30363d; } .copy { stroke: #9198a1; } .hollow { fill: #0d1117; }
     .c0 { color: #4aa8e8; } .c1 { color: #ff8b4d; } .c2 { color: #2fc79a; } .c3 { color: #e39acb; }
-    .c4 { color: #e3c13a; } .c5 { color: #a5d8ff; } .c6 { color: #9198a1; } .c7 { color: #cf9f78; }
+    .c4 { color: #e3c13a; } .c5 { color: #cf9f78; } .c6 { color: #9198a1; } .c7 { color: #a5d8ff; }
 )";
 
 std::string colour_of(const Curve& curve) { return fmt::format("c{}", curve.colour % colours); }

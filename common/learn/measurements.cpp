@@ -45,10 +45,11 @@ Measurement point_of(const std::string& name) {
 
 /// Why it has no time; empty if it has one.
 std::string reason_of(const nlohmann::json& benchmark) {
+  const auto said = [&](const char* key) { return split(benchmark.at(key).get<std::string>(), '\n').front(); };
   for (const char* reason : {"wrong", "refused"}) {
-    if (benchmark.contains(reason)) return fmt::format("{}: {}", reason, benchmark.at(reason).get<std::string>());
+    if (benchmark.contains(reason)) return fmt::format("{}: {}", reason, said(reason));
   }
-  return benchmark.value("error_occurred", false) ? "failed: " + benchmark.value("error_message", "") : "";
+  return benchmark.value("error_occurred", false) ? "failed: " + said("error_message") : "";
 }
 
 std::string machine_of(const nlohmann::json& context) {

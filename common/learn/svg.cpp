@@ -1,5 +1,6 @@
 #include <learn/svg.h>
 
+#include <array>
 #include <cmath>
 
 namespace learn {
@@ -55,9 +56,14 @@ void Svg::dot(double x, double y, const std::string& kind) {
 }
 
 void Svg::marker(double x, double y, int shape, const std::string& kind) {
-  static const char* const shapes[] = {"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "m-3-3h6v6h-6z", "m0-4l4 7h-8z",
-                                       "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z", "m0 4l4-7h-8z"};
-  add("<path class=\"{}\" d=\"M{:g} {:g}{}\"/>", kind, px(x), px(y), shapes[static_cast<std::size_t>(shape) % 5]);
+  static const std::array shapes = {"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z",
+                                    "m-3-3h6v6h-6z",
+                                    "m0-4l4 7h-8z",
+                                    "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
+                                    "m0 4l4-7h-8z",
+                                    "m-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z"};
+  add("<path class=\"{}\" d=\"M{:g} {:g}{}\"/>", kind, px(x), px(y),
+      shapes[static_cast<std::size_t>(shape) % shapes.size()]);
 }
 
 void Svg::begin_group(const char* kind) { add("<g class=\"{}\">", kind); }

@@ -18,7 +18,7 @@ public:
   void lines(const std::vector<std::pair<double, double>>& points, const std::string& kind);
   void curve(double x1, double y1, double x2, double y2, const std::string& kind);
   void dot(double x, double y, const std::string& kind);
-  /// A circle, a square, a triangle, a diamond or a triangle on its head; further shapes begin anew.
+  /// A circle, a square, a triangle, a diamond, a triangle on its head or a cross; further shapes begin anew.
   void marker(double x, double y, int shape, const std::string& kind);
   void begin_group(const char* kind);
   void end_group();

@@ -302,7 +302,7 @@ TEST_CASE("no two curves of a chart look the same") {
     if (chart.kind == learn::Chart::Kind::bars) continue;
     for (const learn::Panel& panel : chart.panels) {
       std::set<std::pair<int, int>> looks;
-      for (const learn::Curve& curve : panel.curves) looks.insert({curve.colour % 8, curve.marker % 5});
+      for (const learn::Curve& curve : panel.curves) looks.insert({curve.colour % 8, curve.marker % 6});
       CHECK_MESSAGE(looks.size() == panel.curves.size(), name);
     }
   }
