@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 namespace learn {
@@ -178,14 +180,37 @@ std::string noise_table(const fs::path& folder) {
     }
   }
   std::string text = fmt::format(
-      "{} points take longer than 100 µs in both runs. The medians of {} of them differ by more than 3 %{}\n\n",
-      compared, noisy, noisy == 0 ? "." : ":");
+      "Points that take longer than 100 µs in both runs: {}. Of them differ by more than 3 % in the median: {}.\n\n",
+      compared, noisy);
   if (noisy != 0) {
     text += "| kernel | size | L2 | first, ms | second, ms | difference |\n|---|---|---|---|---|---|\n" + lines + "\n";
   }
   text += machines;
   if (!once.empty()) text += "Measured once: " + once + ".\n";
   return text;
+}
+
+std::string stored_table(const std::string& name, const fs::path& folder) {
+  std::istringstream words(name);
+  std::string kind, operation;
+  words >> kind;
+  if (kind == "peers") words >> operation;
+  const std::vector<std::string> files{std::istream_iterator<std::string>(words), {}};
+  if (kind == "noise" && files.size() == 1) return noise_table(folder / files.front());
+
+  const bool takes_one = kind == "results" || kind == "peers", takes_several = kind == "fractions" || kind == "ladder";
+  if (files.empty() || !(takes_several || (takes_one && files.size() == 1))) {
+    throw std::runtime_error(
+        fmt::format("there is no table '{}'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
+                    "'fractions CARD/NAME …', 'ladder CARD/NAME …' and 'peers OPERATION CARD/NAME', for "
+                    "{}/CARD/NAME.json, and 'noise CARD'.",
+                    name, folder.string()));
+  }
+  std::vector<Measurements> results;
+  for (const std::string& file : files) results.push_back(stored_measurements(folder / (file + ".json")));
+  if (kind == "results") return results_table(results.front());
+  if (kind == "peers") return peers_table(operation, results.front());
+  return kind == "ladder" ? ladder_table(results) : fractions_table(results);
 }
 
 }  // namespace learn

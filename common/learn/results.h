@@ -23,4 +23,9 @@ std::string peers_table(const std::string& operation, const Measurements& result
 /// Throws std::runtime_error if there is no second run.
 std::string noise_table(const std::filesystem::path& folder);
 
+/// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME …", "ladder CARD/NAME …",
+/// "peers OPERATION CARD/NAME" or "noise CARD", for folder/CARD/NAME.json. Throws std::runtime_error, with a sentence
+/// that says which tables there are, for any other.
+std::string stored_table(const std::string& name, const std::filesystem::path& folder);
+
 }  // namespace learn

@@ -14,9 +14,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <map>
-#include <sstream>
 
 namespace learn {
 namespace {
@@ -124,29 +122,6 @@ std::string figure_of(const Place& place, const std::string& command) {
   return read_text(drawn);
 }
 
-/// A table of what is stored in docs/results: "results CARD/NAME", for docs/results/CARD/NAME.json.
-std::string table_of_results(const std::string& name) {
-  std::istringstream words(name);
-  std::string kind, operation;
-  words >> kind;
-  if (kind == "peers") words >> operation;
-  const std::vector<std::string> stored{std::istream_iterator<std::string>(words), {}};
-  const fs::path folder = "docs/results";  // a command works from the root, and so its sentences name files from there
-  if (kind == "noise" && stored.size() == 1) return noise_table(folder / stored.front());
-  std::vector<Measurements> results;
-  if (kind != "noise") {
-    for (const std::string& file : stored) results.push_back(stored_measurements(folder / (file + ".json")));
-  }
-  if (kind == "results" && results.size() == 1) return results_table(results.front());
-  if (kind == "fractions" && !results.empty()) return fractions_table(results);
-  if (kind == "ladder" && !results.empty()) return ladder_table(results);
-  if (kind == "peers" && results.size() == 1) return peers_table(operation, results.front());
-  throw std::runtime_error(
-      "there is no table '" + name +
-      "'; the tables are 'chapters', 'reports not yet', and of docs/results/CARD/NAME.json 'results CARD/NAME', "
-      "'fractions CARD/NAME …', 'ladder CARD/NAME …', 'peers OPERATION CARD/NAME' and 'noise CARD'.");
-}
-
 bool is_document_folder(const fs::path& folder) {
   const std::string name = folder.filename();
   return !name.starts_with('.') && name != "build";
@@ -176,7 +151,8 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
             [&](const std::string& name) {
               if (name == "chapters") return table_of_chapters(course);
               if (name == "reports not yet") return not_yet_table(testing::data_table("reports.csv"));
-              return table_of_results(name);
+              // A command works from the root, and so its sentences name files from there.
+              return stored_table(name, "docs/results");
             },
         .figure =
             [&](const std::string& command, const std::string& image) {

@@ -147,7 +147,7 @@ TEST_CASE("noise: medians of more than 100 µs that differ by more than 3 % in a
   folder.write("second/a.json", run(1, 1.04, 0.95, 1.029, 0.2));
   folder.write("b.json", stored({}));
   CHECK(learn::noise_table(folder.path) ==
-        "4 points take longer than 100 µs in both runs. The medians of 2 of them differ by more than 3 %:\n"
+        "Points that take longer than 100 µs in both runs: 4. Of them differ by more than 3 % in the median: 2.\n"
         "\n"
         "| kernel | size | L2 | first, ms | second, ms | difference |\n"
         "|---|---|---|---|---|---|\n"
@@ -166,6 +166,30 @@ TEST_CASE("noise: medians of more than 100 µs that differ by more than 3 % in a
                                                 "`~`: the median of a second run differs by more than 3 %.\n");
   CHECK(learn::results_table(marked).find("| 64 × 1 024 | cold | 1.0000~ |") != std::string::npos);
   CHECK(learn::results_table(marked).find("| 256 × 256 | cold | 1.0000 |") != std::string::npos);
+}
+
+TEST_CASE("a mark names a table and its files; what names none says which there are") {
+  const ResultsFolder folder;
+  folder.write("card/a.json", stored({timed("n::norm/rows:16/cols:4096/cold_L2", 1, 0.5),
+                                      timed("shape 32×1/rows:16/cols:4096/cold_L2", 1, 0.4)}));
+  folder.write("card/b.json", stored({timed("m::norm/rows:16/cols:4096/cold_L2", 1, 0.25),
+                                      timed("Liger: layer_norm/rows:16/cols:4096/cold_L2", 1, 0.75)}));
+  folder.write("card/second/a.json", stored({timed("n::norm/rows:16/cols:4096/cold_L2", 2, 0.25)}));
+  const auto table = [&](const char* name) { return learn::stored_table(name, folder.path); };
+  const std::string head = "| kernel | 4 096 |\n|---|---|\n";
+  CHECK(table("results card/a").find("| `n::norm` | 16 × 4 096 | cold | 1.0000~ | 2000 | 0.50 |\n") !=
+        std::string::npos);
+  CHECK(table("fractions card/a card/b")
+            .starts_with(head + "| `n::norm` | 0.50~ |\n| `shape 32×1` | 0.40 |\n| `m::norm` | 0.25 |\n"
+                                "| `Liger: layer_norm` | **0.75** |\n\n"));
+  CHECK(table("ladder card/a card/b").starts_with(head + "| `n::norm` | **0.50**~ |\n| `m::norm` | 0.25 |\n\n"));
+  CHECK(table("peers layer_norm card/b").starts_with(head + "| `Liger: layer_norm` | **0.75** |\n\n"));
+  CHECK(table("noise card").starts_with("Points that take longer than 100 µs in both runs: 1. "));
+  for (const char* none :
+       {"results", "results card/a card/b", "fractions", "peers card/b", "noise", "pie card/a", ""}) {
+    CHECK_THROWS_WITH_AS(table(none), doctest::Contains("there is no table '"), std::runtime_error);
+  }
+  CHECK_THROWS_WITH_AS(table("results card/c"), doctest::Contains("c.json"), std::runtime_error);
 }
 
 TEST_CASE("what is no result of a GPU is refused with the name of the file") {
