@@ -18,10 +18,11 @@ bool add_shape() {
                                    static_cast<LayerNormLauncher>(in_shape<threads, rows>));
 }
 
-// A row's threads from one warp to all that a block can have, in blocks of one row and of 256 threads; and 32×16.
-[[maybe_unused]] const bool shapes_added =
-    add_shape<32, 1>() && add_shape<32, 8>() && add_shape<32, 16>() && add_shape<64, 1>() && add_shape<64, 4>() &&
-    add_shape<128, 1>() && add_shape<128, 2>() && add_shape<256, 1>() && add_shape<512, 1>() && add_shape<1024, 1>();
+// A row's threads from one warp to all that a block can have, in blocks of one row and of 256 threads; and two between.
+[[maybe_unused]] const bool shapes_added = add_shape<32, 1>() && add_shape<32, 8>() && add_shape<32, 16>() &&
+                                           add_shape<64, 1>() && add_shape<64, 4>() && add_shape<128, 1>() &&
+                                           add_shape<128, 2>() && add_shape<256, 1>() && add_shape<320, 1>() &&
+                                           add_shape<512, 1>() && add_shape<1024, 1>();
 
 }  // namespace
 

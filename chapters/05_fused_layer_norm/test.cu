@@ -105,12 +105,12 @@ TEST_CASE("a row's bits do not depend on how many rows a block has") {
   }
 }
 
-TEST_CASE("the table gives every length a shape that a block can have, and a thread at most 20 elements up to 16 384") {
+TEST_CASE("the table gives every length a shape that a block can have, and a thread at most 16 elements up to 16 384") {
   for (std::int64_t cols = 1; cols <= 40000; ++cols) {
     CAPTURE(cols);
     const Shape shape = shape_for(cols);
     REQUIRE_NOTHROW(check(shape));
-    if (cols <= 16384) REQUIRE(cols <= 20 * shape.threads);
+    if (cols <= 16384) REQUIRE(cols <= 16 * shape.threads);
     REQUIRE(shape_for(cols + 1).threads >= shape.threads);
   }
 }

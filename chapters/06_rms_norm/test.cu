@@ -74,7 +74,7 @@ TEST_CASE("RMSNorm's values are those of its definition") {
 TEST_CASE("LayerNorm from this kernel has the bits of chapter 05") {
   std::vector<testing::NormCase> cases = testing::standard_cases();
   for (const testing::NormCase& input : testing::trap_cases()) cases.push_back(input);
-  for (const std::int64_t cols : {2048, 8192, 16384, 16388, 16389}) {  // every line of the table of shapes
+  for (const std::int64_t cols : {2048, 5120, 8192, 16384, 16388, 16389}) {  // every line of the table of shapes
     cases.push_back(testing::make_case(2, cols, testing::Data::offset_10, static_cast<std::uint64_t>(cols)));
   }
   for (const testing::NormCase& input : cases) {

@@ -12,15 +12,16 @@ struct Shape {
   int rows;     // R, rows a block: T · R is at most 1024
 };
 
-/// The shape for rows of cols columns: 16 elements a thread or fewer, and blocks of 256 threads, with the exceptions
-/// that chapter 05 measured. T depends on cols alone, so that a row's bits do not depend on its neighbours.
+/// The shape for rows of cols columns: 16 elements a thread or fewer, and blocks of 256 threads or more, with the
+/// exceptions that chapter 05 measured. T depends on cols alone, so that a row's bits do not depend on its neighbours.
 // [shape_for]
 constexpr Shape shape_for(std::int64_t cols) {
   if (cols <= 384) return {32, 8};
   if (cols <= 512) return {32, 16};
   if (cols <= 1024) return {64, 4};
   if (cols <= 2048) return {128, 2};
-  if (cols <= 5120) return {256, 1};
+  if (cols <= 4096) return {256, 1};
+  if (cols <= 5120) return {320, 1};
   if (cols <= 8192) return {512, 1};
   return {1024, 1};
 }
