@@ -5,7 +5,7 @@
 // solution, builds the exercise's test again and runs it: it must fail, and where the variant has an oracle it should
 // say which mistake it looks like. With names, such as 01.2 or 01, only theirs. Neither the sources nor the build
 // folder are changed, but that --page writes docs/mutants.md; --check-page expects it to be up to date, with --sample N
-// by trying one in N of each exercise's: unchanged sources give the same ones, a change tries others.
+// by trying one in N of each exercise's, and all of an exercise that the page judged with other sources.
 //
 // Prints the matrix, mutant × diagnosis × what kills it, and last how many were killed and diagnosed; with --json the
 // same as JSON and nothing else. Exit code: 0 all killed, no diagnosis wrong, nine in ten of those with an oracle
@@ -59,8 +59,6 @@ std::vector<Verdict> judge_all(const std::vector<Mutant>& mutants, const std::ve
   return verdicts;
 }
 
-bool is_page(const std::string& text) { return fs::exists(page_file) && learn::read_text(page_file) == text; }
-
 }  // namespace
 
 int main(int count, char** words) try {
@@ -74,7 +72,8 @@ int main(int count, char** words) try {
       ->check(CLI::Range(1, 3600));
   CLI::Option* const page_option = app.add_flag("--page", write_page, "write docs/mutants.md");
   app.add_flag("--check-page", check_page, "expect docs/mutants.md to be up to date")->excludes(page_option);
-  app.add_option("--sample", one_in, "with --check-page: try one in so many of each exercise's mutants")
+  app.add_option("--sample", one_in,
+                 "with --check-page: try one in so many of an exercise's mutants, if nothing has changed")
       ->check(CLI::Range(1, 5));
   app.add_flag("--json", as_json, "print the verdicts as JSON")->excludes(page_option);
   app.add_option("--file", list, "a list of mutants from elsewhere, in place of exercises/*/mutants.json")
@@ -96,19 +95,22 @@ int main(int count, char** words) try {
   const fs::path folder = fs::canonical(course);
   const std::vector<Mutant> mutants = list.empty() ? mutants_of(folder, names) : mutants_in_file(list, folder, names);
   const std::vector<rebuild::Test> tests = tests_for(mutants);
+  const Digests digests = digests_of(mutants, tests, source_folder);
+  const std::string stored = check_page && fs::exists(page_file) ? learn::read_text(page_file) : "";
+  const std::vector<std::size_t> places =
+      sample_of(mutants, digests, digests_on(stored), static_cast<std::size_t>(one_in));
   std::vector<Mutant> tried;
-  const std::vector<std::size_t> sample = sample_of(mutants, tests, static_cast<std::size_t>(one_in));
-  for (const std::size_t i : sample) tried.push_back(mutants[i]);
+  for (const std::size_t i : places) tried.push_back(mutants[i]);
 
   const std::vector<Verdict> verdicts = judge_all(tried, tests, limit_seconds, !as_json);
   fmt::print("{}", as_json ? json(tried, verdicts) : summary(tried, verdicts));
   if (!all_is_well(tried, verdicts)) return 1;
-  if (write_page) learn::write_text(page_file, page(mutants, verdicts));
+  if (write_page) learn::write_text(page_file, page(mutants, verdicts, digests));
   if (check_page) {
-    // What was not tried is as the page says.
-    std::vector<Verdict> all = verdicts_on(fs::exists(page_file) ? learn::read_text(page_file) : "", mutants);
-    for (std::size_t i = 0; i < sample.size(); ++i) all[sample[i]] = verdicts[i];
-    if (!is_page(page(mutants, all))) {
+    // What was not tried is as the page says, and the digests are its own: they say what to try, not what is right.
+    std::vector<Verdict> all = verdicts_on(stored, mutants);
+    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = verdicts[i];
+    if (page(mutants, all, digests_on(stored)) != stored) {
       fmt::print("docs/mutants.md is stale: ./learn mutants --page writes it afresh.\n");
       return 1;
     }

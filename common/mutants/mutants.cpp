@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <functional>
+#include <cstdint>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -221,23 +222,74 @@ std::vector<Mutant> mutants_in_file(const fs::path& file, const fs::path& course
   return mutants;
 }
 
-std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests,
+namespace {
+
+/// FNV-1a, 64 bits: one after the other, in whatever pieces.
+class Digest {
+public:
+  void add(const std::string& text) {
+    for (const char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  }
+  std::string text() const { return fmt::format("{:016x}", value_); }
+
+private:
+  std::uint64_t value_ = 0xCBF29CE484222325u;
+};
+
+/// The files that make up the libraries of a test, but for the libraries' own tests and texts.
+std::set<fs::path> library_files(const fs::path& root) {
+  std::set<fs::path> files;
+  for (const char* library : {"host", "simt", "testing"}) {
+    const fs::path folder = root / "common" / library;
+    for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
+      if (entry->is_directory() && entry->path().filename() == "tests") entry.disable_recursion_pending();
+      if (entry->is_regular_file() && entry->path().extension() != ".md") files.insert(entry->path());
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Digests digests_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests, const fs::path& root) {
+  const std::set<fs::path> libraries = library_files(root);
+  std::map<std::string, std::set<fs::path>> sources;
+  std::map<std::string, std::string> texts;
+  for (const Mutant& mutant : mutants) {
+    texts[mutant.exercise] += mutant.name + "\n" + mutant.oracle + "\n" + mutant.text;
+    std::set<fs::path>& files = sources[mutant.exercise];
+    if (!files.empty()) continue;
+    files = libraries;
+    files.insert(mutant.solution);
+    for (const rebuild::Test& test : tests)
+      if (test.compiles(mutant.solution))
+        for (const rebuild::Object& object : test.objects) files.insert(object.sources.begin(), object.sources.end());
+  }
+  Digests digests;
+  for (const auto& [exercise, files] : sources) {
+    Digest digest;
+    for (const fs::path& file : files) digest.add(learn::read_text(file));
+    digest.add(texts[exercise]);
+    digests[exercise] = digest.text();
+  }
+  return digests;
+}
+
+std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const Digests& digests, const Digests& known,
                                    std::size_t n) {
   std::vector<std::size_t> sample;
   std::string exercise;
-  std::size_t number = 0, first = 0;
+  std::size_t number = 0, first = 0, step = 1;
   for (std::size_t i = 0; i < mutants.size(); ++i) {
     if (mutants[i].exercise != exercise) {
       exercise = mutants[i].exercise;
+      const std::string& digest = digests.at(exercise);
+      const auto found = known.find(exercise);
+      step = found != known.end() && found->second == digest ? n : 1;
+      first = std::stoull(digest, nullptr, 16) % step;
       number = 0;
-      std::string text;
-      for (const rebuild::Test& test : tests)
-        if (test.compiles(mutants[i].solution))
-          for (const rebuild::Object& object : test.objects)
-            for (const fs::path& source : object.sources) text += learn::read_text(source);
-      first = std::hash<std::string>()(text) % n;
     }
-    if (number++ % n == first) sample.push_back(i);
+    if (number++ % step == first) sample.push_back(i);
   }
   return sample;
 }
@@ -396,7 +448,7 @@ std::string json(const std::vector<Mutant>& mutants, const std::vector<Verdict>&
   return nlohmann::ordered_json{{"mutants", list}}.dump(2) + "\n";
 }
 
-std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts) {
+std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts, const Digests& digests) {
   std::string page =
       "# Known-wrong kernels, and the tests that kill them\n\n"
       "A test is worth what it rejects. Each line here is the reference solution of an exercise with one mistake put\n"
@@ -408,14 +460,20 @@ std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>&
       "both; it is empty where the mistake has no oracle, or a finding comes first.\n\n"
       "The mistakes are in `exercises/*/mutants.json`. `./learn mutants` puts them in, one at a time, and with "
       "`--page`\n"
-      "it writes this page. `./learn test --long` runs it; `./learn mutants 01.2` tries one exercise alone.\n\n" +
+      "it writes this page, with a digest of all that an exercise's verdicts depend on. `./learn test --long` tries "
+      "all\n"
+      "mutants of an exercise whose digest has changed, and one in four of the others. `./learn mutants 01.2` tries "
+      "those\n"
+      "of one exercise.\n\n" +
       summary(mutants, verdicts);
   std::string exercise;
   for (std::size_t i = 0; i < mutants.size(); ++i) {
     if (mutants[i].exercise != exercise) {
       exercise = mutants[i].exercise;
-      page += fmt::format("\n## Exercise {}\n\n| mutant | the mistake | killed by | diagnosis |\n|---|---|---|---|\n",
-                          exercise);
+      const auto digest = digests.find(exercise);
+      page += fmt::format("\n## Exercise {}\n\nJudged with `{}`.\n\n", exercise,
+                          digest == digests.end() ? "nothing" : digest->second);
+      page += "| mutant | the mistake | killed by | diagnosis |\n|---|---|---|---|\n";
     }
     const std::string named = fmt::format("{}", fmt::join(verdicts[i].diagnosis, "` or `"));
     page += fmt::format("| `{}` | {} | {} | {} |\n", mutants[i].name, mutants[i].mistake,
@@ -443,6 +501,19 @@ std::vector<Verdict> verdicts_on(const std::string& page, const std::vector<Muta
   std::vector<Verdict> verdicts;
   for (const Mutant& mutant : mutants) verdicts.push_back(known[{mutant.exercise, mutant.name}]);
   return verdicts;
+}
+
+Digests digests_on(const std::string& page) {
+  static const std::regex heading("## Exercise (.*)"), judged("Judged with `(.*)`\\.");
+  Digests digests;
+  std::istringstream lines(page);
+  std::string exercise;
+  std::smatch found;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, found, heading)) exercise = found[1];
+    if (std::regex_match(line, found, judged)) digests[exercise] = found[1];
+  }
+  return digests;
 }
 
 }  // namespace mutants

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,9 +59,15 @@ std::vector<std::string> named_mistakes(const std::string& output);
 Verdict judge(const std::vector<rebuild::Test>& tests, const std::filesystem::path& build, const Mutant& mutant,
               int limit_seconds);
 
-/// One in n of each exercise's mutants, as their places in mutants. Which ones depends on the text of all that the
-/// exercise's test is compiled from: unchanged sources give the same ones, a change tries others.
-std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests,
+/// A digest for each exercise: what its mutants' verdicts depend on. Of the mutants, of all files that the exercise's
+/// test is compiled from, and of the executor and the other libraries that it links, below root/common.
+using Digests = std::map<std::string, std::string>;  // by exercise
+Digests digests_of(const std::vector<Mutant>& mutants, const std::vector<rebuild::Test>& tests,
+                   const std::filesystem::path& root);
+
+/// What is to be tried, as places in mutants, if the verdicts of the exercises with these digests are known: of those
+/// one in n, others whenever the digest is another; of every other exercise all.
+std::vector<std::size_t> sample_of(const std::vector<Mutant>& mutants, const Digests& digests, const Digests& known,
                                    std::size_t n);
 
 /// One mutant in the matrix that the program prints: its diagnosis, and below it what kills it. At most 80 columns wide
@@ -70,9 +77,11 @@ std::string matrix_entry(const Mutant& mutant, const Verdict& verdict);
 std::string summary(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts);
 /// {"mutants": [{"exercise", "mutant", "killed", "killed_by", "oracle", "diagnosis"}]}; null where there is none.
 std::string json(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts);
-/// docs/mutants.md: each mutant with the mistake it stands for, the test case that kills it, and the diagnosis.
-std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts);
+/// docs/mutants.md: each mutant with the mistake it stands for, the test case that kills it, and the diagnosis; and the
+/// digest of what each exercise was judged with.
+std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>& verdicts, const Digests& digests);
 /// What such a page says of the mutants; of one that it does not name, that it survived.
 std::vector<Verdict> verdicts_on(const std::string& page, const std::vector<Mutant>& mutants);
+Digests digests_on(const std::string& page);
 
 }  // namespace mutants

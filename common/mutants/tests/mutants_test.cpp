@@ -264,8 +264,10 @@ TEST_CASE("the test case that failed first is the one above the first error") {
 
 TEST_CASE("the page has a table for each exercise, and no bar in a cell") {
   const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {"00.1"});
-  const std::string page = mutants::page(mutants, std::vector<mutants::Verdict>(5, {"a | b", "", {"x", "y"}}));
-  CHECK(page.find("\n## Exercise 00.1\n\n| mutant | the mistake | killed by | diagnosis |\n") != std::string::npos);
+  const std::string page =
+      mutants::page(mutants, std::vector<mutants::Verdict>(5, {"a | b", "", {"x", "y"}}), {{"00.1", "7"}});
+  CHECK(page.find("\n## Exercise 00.1\n\nJudged with `7`.\n\n| mutant | the mistake | killed by | diagnosis |\n") !=
+        std::string::npos);
   CHECK(page.find("| `first_half_only` | the second half of the values is lost | a \\| b | `x` or `y` |\n") !=
         std::string::npos);
 }
@@ -274,34 +276,61 @@ TEST_CASE("a page says again what it was written from") {
   const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {});
   std::vector<mutants::Verdict> verdicts(10, {"a | b (race: c)", "", {"x", "y"}});
   verdicts[3] = {"d", "", {}};
-  const std::string page = mutants::page(mutants, verdicts);
+  const mutants::Digests digests{{"00.1", "0123456789abcdef"}, {"00.2", "fedcba9876543210"}};
+  const std::string page = mutants::page(mutants, verdicts, digests);
   const std::vector<mutants::Verdict> read = mutants::verdicts_on(page, mutants);
   REQUIRE(read.size() == 10);
-  CHECK(mutants::page(mutants, read) == page);
+  CHECK(mutants::digests_on(page) == digests);
+  CHECK(mutants::page(mutants, read, digests) == page);
   CHECK(read[0].killed_by == "a | b (race: c)");
   CHECK(read[0].diagnosis == std::vector<std::string>{"x", "y"});
   CHECK(read[3].diagnosis.empty());
   CHECK(mutants::verdicts_on("", mutants)[9].killed_by.empty());
+  CHECK(mutants::digests_on("").empty());
 }
 
-TEST_CASE("a sample has one in n of each exercise's mutants, and others where a source has changed") {
-  const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {});
-  CHECK(mutants::sample_of(mutants, {}, 1).size() == 10);
-  const std::vector<std::size_t> sample = mutants::sample_of(mutants, {}, 5);
-  REQUIRE(sample.size() == 2);
-  CHECK(sample[1] == sample[0] + 5);
-
-  // The solution is a source of this test, and so is a file whose text changes.
-  const Course course("", "");
-  const fs::path changing = course.folder() / "changing.h";
+TEST_CASE("an exercise's digest depends on its mutants, its test's files and the libraries, and on nothing else") {
+  const Course course("int a;", "");
+  const fs::path root = course.folder(), solution = root / "solutions/00_sum/1_sum.cuh", header = root / "header.h",
+                 library = root / "common/simt/a.cpp";
+  learn::write_text(header, "1");
+  learn::write_text(library, "1");
+  for (const char* name : {"host", "testing"}) fs::create_directories(root / "common" / name);
   rebuild::Test test;
-  test.objects.push_back({"", "", {mutants[0].solution, changing}});
+  test.objects.push_back({"", "", {solution, header}});
+  std::vector<mutants::Mutant> mutants{
+      {.exercise = "00.1", .name = "x", .mistake = "", .oracle = "", .solution = solution, .text = "int b;"}};
+  const auto digest = [&] { return mutants::digests_of(mutants, {test}, root).at("00.1"); };
+  std::set<std::string> seen{digest()};
+  const auto is_new = [&] { return seen.insert(digest()).second; };
+  CHECK_FALSE(is_new());
+  learn::write_text(header, "2");
+  CHECK(is_new());
+  learn::write_text(library, "2");
+  CHECK(is_new());
+  learn::write_text(solution, "int c;");
+  CHECK(is_new());
+  mutants[0].oracle = "eps_missing";
+  CHECK(is_new());
+  mutants[0].text = "int d;";
+  CHECK(is_new());
+  learn::write_text(root / "common/simt/tests/a_test.cpp", "2");
+  learn::write_text(root / "common/simt/README.md", "2");
+  CHECK_FALSE(is_new());
+}
+
+TEST_CASE("of an exercise that was judged with the same sources one in n is tried, others with each digest; else all") {
+  const std::vector<mutants::Mutant> mutants = mutants::mutants_of(fixture, {});
   std::set<std::size_t> tried;
-  for (int i = 0; i < 64; ++i) {
-    learn::write_text(changing, std::to_string(i));
-    const std::vector<std::size_t> once = mutants::sample_of(mutants, {test}, 5);
-    CHECK(mutants::sample_of(mutants, {test}, 5) == once);
-    tried.insert(once.front());
+  for (const char* first : {"0", "1", "2", "3", "4"}) {
+    const mutants::Digests digests{{"00.1", first}, {"00.2", "8"}};
+    const std::vector<std::size_t> sample = mutants::sample_of(mutants, digests, digests, 5);
+    REQUIRE(sample.size() == 2);
+    CHECK(sample[1] == 5 + 8 % 5);
+    tried.insert(sample[0]);
+    CHECK(mutants::sample_of(mutants, digests, digests, 1).size() == 10);
+    CHECK(mutants::sample_of(mutants, digests, {}, 5).size() == 10);
+    CHECK(mutants::sample_of(mutants, digests, {{"00.1", first}, {"00.2", "9"}}, 5).size() == 1 + 5);
   }
   CHECK(tried == std::set<std::size_t>{0, 1, 2, 3, 4});
 }
