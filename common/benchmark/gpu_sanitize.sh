@@ -99,5 +99,6 @@ for program in $programs; do
   done
   echo "$row" >> "$out/compute_sanitizer.md"
 done
+for tool in $tools; do echo "$tool: $((${#runs[@]} / 12)) runs, ${errors_of[$tool]:-0} with errors"; done
 printf '\n%s\n' "$((${#runs[@]} / 3 - errors)) of $((${#runs[@]} / 3)) runs without an error." | tee -a "$out/compute_sanitizer.md"
 [ "$errors" -eq 0 ]
