@@ -30,6 +30,7 @@ struct Row {
 
 struct Element {
   const Row& row;
+  std::size_t c;
   double x, gamma, beta, mean, rstd;
   double normalised() const { return (x - mean) * rstd; }
 };
@@ -389,8 +390,12 @@ void add_from_x_to_y(std::vector<Mistaken>& all, std::int64_t cols) {
     return {row.right.mean, row.right.variance + row.right.mean * row.right.mean};
   };
   const auto uncentred = [](const Element& e) { return e.x * e.rstd * e.gamma + e.beta; };
+  const auto uncentred_tail = [=](const Element& e) {
+    return (e.c < whole ? e.normalised() : e.x * e.rstd) * e.gamma + e.beta;
+  };
   const auto no_beta = [](const Row&, std::size_t) { return 0.0; };
   all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .y = uncentred});
+  all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .y = uncentred_tail});
   all.push_back({.mistake = "mean_not_subtracted", .only = Norm::layer_norm, .beta = no_beta, .y = uncentred});
   all.push_back({.mistake = "rms_norm_for_layer_norm", .only = Norm::layer_norm, .moments = mean_square});
   all.push_back(
@@ -559,9 +564,13 @@ private:
       std::optional<Part>& part = parts[static_cast<std::size_t>(number)];
       if (!part.has_value()) part = part_of(*statistics, number);
       const auto from = static_cast<std::size_t>(column);
-      const Element element{
-          *elements,          elements->x[from], mistaken.gamma(*elements, from), mistaken.beta(own, from),
-          part->moments.mean, part->rstd};
+      const Element element{.row = *elements,
+                            .c = from,
+                            .x = elements->x[from],
+                            .gamma = mistaken.gamma(*elements, from),
+                            .beta = mistaken.beta(own, from),
+                            .mean = part->moments.mean,
+                            .rstd = part->rstd};
       const double y = mistaken.y(element);
       fit.add(got_.y[i], y, part->tolerance.y(element, y), truth_.y[i], truth_.y_bound[i]);
     }

@@ -79,6 +79,7 @@ std::vector<Candidate> mistaken_merges(const WelfordState& a, const WelfordState
   return {
       {"plain_average_of_means", {0, a.mean + delta / 2, within + between}},
       {"wrong_part_weighs", {0, b.mean - delta * share, within + between}},
+      {"wrong_part_weighs", {0, b.mean - delta * share, within + delta * delta * a.n * a.n / n}},  // in m2 as well
       {"distance_term_missing", {0, mean, within}},
       {"distance_not_weighted", {0, mean, within + delta * delta}},
       {"one_part_lost", {0, a.mean, within}},  // b's share is taken as 0
@@ -142,10 +143,11 @@ std::vector<int> every_distance() {
 std::vector<Candidate> mistaken_warp_reductions(const std::vector<WelfordState>& lanes) {
   using State = WelfordState;
   const MistakenReduction table[] = {
+      {.mistake = "step_lost", .distances = {2, 4, 8, 16}},  // in any order: lane 0 has the same lanes
+      {.mistake = "step_lost", .distances = {1, 4, 8, 16}},
+      {.mistake = "step_lost", .distances = {1, 2, 8, 16}},
+      {.mistake = "step_lost", .distances = {1, 2, 4, 16}},
       {.mistake = "step_lost", .distances = {1, 2, 4, 8}},
-      {.mistake = "step_lost", .distances = {16, 8, 4, 2}},
-      {.mistake = "step_lost", .distances = {2, 4, 8, 16}},
-      {.mistake = "step_lost", .distances = {8, 4, 2, 1}},
       {.mistake = "counted_twice", .distances = {1, 2, 4, 8, 16, 32}},
       {.mistake = "counted_twice", .distances = every_distance()},
       {.mistake = "counted_twice", .distances = {1, 1, 1, 1, 1}},

@@ -114,10 +114,8 @@ std::vector<Counted> wrong_counts(std::int64_t cols, std::int64_t threads) {
       threads_that("warp_lost", [=](std::int64_t thread) { return thread / 32 != warp; });
     }
     if (warps > 2) threads_that("first_warp_only", [](std::int64_t thread) { return thread < 32; });
-    if (threads > 1) {
-      threads_that("step_lost", [](std::int64_t thread) { return thread % 2 == 0; });        // tree, far to near
-      threads_that("step_lost", [](std::int64_t thread) { return thread % 32 < 16; });       // shuffles, near to far
-      threads_that("step_lost", [=](std::int64_t thread) { return thread < threads / 2; });  // tree, far to near
+    for (std::int64_t step = 1; step < threads; step *= 2) {
+      threads_that("step_lost", [=](std::int64_t thread) { return (thread & step) == 0; });
     }
     // A step that is too short: each group of columns is met by several threads.
     const std::int64_t width = dealt.width;

@@ -88,8 +88,9 @@ std::string diagnosis(std::span<const int> numbers, const std::vector<double>& g
       {"own_warp_only",  // but in the first warp, which merges them
        states([](std::size_t thread, std::size_t i) { return thread < 32 || i / 32 == thread / 32; })},
       {"first_warp_only", states([](std::size_t, std::size_t i) { return i < 32; })},
-      {"step_lost", states([&](std::size_t, std::size_t i) { return i / 32 < warps / 2; })},
       {"all_zeros", std::vector<double>(2 * threads)}};
+  for (std::size_t step = 1; step < warps; step *= 2)
+    candidates.push_back({"step_lost", states([&](std::size_t, std::size_t i) { return (i / 32 & step) == 0; })});
   for (std::size_t warp = 0; warp < warps; ++warp)
     candidates.push_back({"warp_lost", states([&](std::size_t, std::size_t i) { return i / 32 != warp; })});
   const auto is_right = [&](std::size_t thread) {
