@@ -45,9 +45,11 @@ Flags flags_of(int& argc, char** argv) {
     } else if (const auto file = value_of("--results=")) {
       flags.results = *file;
     } else if (const auto seconds = value_of("--point_seconds=")) {
+      const std::string text(*seconds);
       char* end = nullptr;
-      flags.seconds_per_point = std::strtod(std::string(*seconds).c_str(), &end);
-      if (!(flags.seconds_per_point > 0)) throw std::invalid_argument("--point_seconds= takes a positive number.");
+      flags.seconds_per_point = std::strtod(text.c_str(), &end);
+      if (*end != '\0' || !(flags.seconds_per_point > 0))
+        throw std::invalid_argument("--point_seconds= takes a positive number.");
     } else {
       flags.table = flags.table && !argument.starts_with("--benchmark_format=");
       argv[kept++] = argv[i];

@@ -115,7 +115,7 @@ Sizes sizes_of(Grid grid) {
 
   Sizes sizes;
   sizes.copies = {{large, 1, Cache::cold}, {warm, 1, Cache::warm}};
-  const auto add = [](std::vector<Size>& list, std::int64_t elements, std::initializer_list<std::int64_t> lengths,
+  const auto add = [](std::vector<Size>& list, std::int64_t elements, const std::vector<std::int64_t>& lengths,
                       bool is_large) {
     for (const std::int64_t cols : lengths) list.push_back({elements / cols, cols, Cache::cold, is_large});
   };
@@ -130,10 +130,11 @@ Sizes sizes_of(Grid grid) {
     for (const std::int64_t rows : {1, 128}) sizes.norms.push_back({rows, 4096, Cache::cold, false});
   } else {
     // The lengths of rows in models, and on to where a row alone is half a megabyte.
-    const auto lengths = {128, 256, 512, 768, 1024, 2048, 4096, 5120, 8192, 12288, 16384, 32768, 65536, 131072};
+    const std::vector<std::int64_t> lengths = {128,  256,  512,   768,   1024,  2048,  4096,
+                                               5120, 8192, 12288, 16384, 32768, 65536, 131072};
     sizes.copies.push_back({small, 1, Cache::cold});
-    for (const std::int64_t cols : lengths) add(sizes.norms, large, {cols}, true);
-    for (const std::int64_t cols : lengths) add(sizes.norms, small, {cols}, false);
+    add(sizes.norms, large, lengths, true);
+    add(sizes.norms, small, lengths, false);
     for (const std::int64_t cols : {4096, 8192})
       for (const std::int64_t rows : {1, 8, 32, 128}) sizes.norms.push_back({rows, cols, Cache::cold, false});
     sizes.norms.push_back({warm / 4096, 4096, Cache::warm, false});

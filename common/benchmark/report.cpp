@@ -50,11 +50,12 @@ const std::vector<Column> columns = {{"median_ms", "median ms", 4, 1},
                                      {"GB/s", "GB/s", 0, 1},
                                      {"of_copy", "of copy", 2, 1}};
 const std::vector<Column> progress = {{"median_ms", "ms", 4, 1}, {"of_copy", "of a copy", 2, 1}};
-constexpr const char* explanation = "Median of 20 launches by device events, outputs verified afterwards. GB/s: the "
-                                    "least bytes that the operation must move,\n"
-                                    "over that time. of copy: GB/s over that of a copy of as many elements, measured "
-                                    "between the launches. spread: from the\n"
-                                    "10th to the 90th percentile; a difference inside it is no difference.\n";
+constexpr const char* explanation =
+    "Median of at most 20 launches by device events, outputs verified afterwards. GB/s: the "
+    "least bytes that the operation must move,\n"
+    "over that time. of copy: GB/s over that of a copy of as many elements, measured "
+    "between the launches. spread: from the\n"
+    "10th to the 90th percentile; a difference inside it is no difference.\n";
 #else
 const std::vector<Column> columns = {
     {"model_load_requests", "loads", 0, 1},   {"model_store_requests", "stores", 0, 1},

@@ -32,7 +32,7 @@ std::vector<float> random_values(std::int64_t count, double low, double high, st
 
 /// make() for the first that asks with this key; it is kept for the others. A gigabyte takes longer to be made,
 /// uploaded and read in double precision than all launches of a measurement take, and every kernel is measured on the
-/// same few sizes, of which one is large.
+/// same sizes.
 template <class Key, class Value, class Make>
 const Value& kept(std::map<Key, Value>& known, const Key& key, const Make& make) {
   const auto found = known.find(key);

@@ -30,7 +30,7 @@ benchmark_programs() {
     [ ! -f "$source" ] || echo "$(basename "$(dirname "$source")")_benchmark"
   done
 }
-solutions_programs() {
+solution_programs() {
   for source in "$root"/exercises/"${1:-}"*/*_benchmark.cu; do
     [ -f "$source" ] || continue
     number=$(basename "$(dirname "$source")") task=$(basename "$source")
@@ -86,7 +86,7 @@ gpu_bench() {
   done
   programs=$(benchmark_programs "$chapter")
   [ -n "$programs" ] || stop 2 "There is no chapter $chapter with a benchmark. ./learn list shows the chapters."
-  solutions=$(solutions_programs "$chapter")
+  solutions=$(solution_programs "$chapter")
   require_gpu "nothing can be timed. ./learn profile ${chapter:-05} shows what its kernels ask of memory."
   make_results_folder
   install_missing

@@ -16,18 +16,17 @@ function with_commas(value, text) {
   while (match(text, /^[0-9]+[0-9][0-9][0-9]/)) text = substr(text, 1, RLENGTH - 3) "," substr(text, RLENGTH - 2)
   return text
 }
-# copy::scalar_kernel(CopyArgs) and scalar_kernel are the same kernel.
-function base_name(name) {
-  gsub(/\(anonymous namespace\)::|"/, "", name)
-  sub(/[<(].*/, "", name)
-  sub(/.*[: ]/, "", name)
-  return name
-}
-# The same with its namespace, for the table: many chapters have a layer_norm_kernel.
+# copy::scalar_kernel of "void copy::scalar_kernel(CopyArgs)". Many chapters have a layer_norm_kernel, so the table shows the namespace.
 function label_of(name) {
   gsub(/\(anonymous namespace\)::|"/, "", name)
   sub(/[<(].*/, "", name)
   sub(/.* /, "", name)
+  return name
+}
+# The profiler names no namespace: copy::scalar_kernel and scalar_kernel are the same kernel.
+function base_name(name) {
+  name = label_of(name)
+  sub(/.*:/, "", name)
   return name
 }
 function give_up(sentence) {
