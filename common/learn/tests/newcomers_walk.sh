@@ -108,6 +108,19 @@ expect 0 'PyTorch eager' "$learn" chart forward
 narrow
 expect 2 '' "$learn" chart nonsense
 
+# Without clang the reader is told so; what the READMEs quote, that of the stub, is the same as with it.
+mkdir "$work/no_clang"
+IFS=: read -ra folders <<<"$PATH"
+for folder in "${folders[@]}"; do
+  for tool in "$folder"/*; do
+    case ${tool##*/} in clang*) ;; *) ln -s "$tool" "$work/no_clang/" 2>/dev/null || true ;; esac
+  done
+done
+expect 1 'clang++ is not installed' env PATH="$work/no_clang" "$learn" check 00.1
+expect 1 'STUB does not pass yet' env PATH="$work/no_clang" "$learn" check 00.1 --pristine
+[[ $said != *clang* ]] || fail "what is said of the stub depends on clang: $said"
+rm -f "$course/progress.txt"
+
 cp "$exercise" "$work/stub"
 expect 1 'YOUR CODE is not written yet: 7 of 7 tests failed.' "$learn" check 01.1
 in_order 'Exercise 01.1' 'YOUR CODE: exercises/01_three_pass/1_three_passes.cuh' 'YOUR CODE is not written yet' 'Failed: ' \
