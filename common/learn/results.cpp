@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <learn/files.h>
+#include <learn/marks.h>
 
 #include <algorithm>
 #include <functional>
@@ -116,6 +117,17 @@ std::string fractions_of(const std::vector<Measurements>& results, const Belongs
 
 }  // namespace
 
+Beginnings::Beginnings(const std::string& parted_by_commas) {
+  std::istringstream words(parted_by_commas);
+  for (std::string word; std::getline(words, word, ',');) beginnings_.push_back(word);
+}
+
+bool Beginnings::has(const std::string& kernel) const {
+  return beginnings_.empty() || std::any_of(beginnings_.begin(), beginnings_.end(), [&](const std::string& beginning) {
+           return kernel.starts_with(beginning);
+         });
+}
+
 std::string results_table(const Measurements& results) {
   const auto belongs = [](const Measurement& point) { return point.cols == 0 || in_tables(point.cols); };
   const Largest largest({results}, belongs);
@@ -131,8 +143,9 @@ std::string results_table(const Measurements& results) {
   return table + "\n" + below({results}, noisy, belongs);
 }
 
-std::string fractions_table(const std::vector<Measurements>& results) {
-  return fractions_of(results, [](const Measurement& point) { return in_tables(point.cols); });
+std::string fractions_table(const std::vector<Measurements>& results, const Beginnings& only) {
+  return fractions_of(results,
+                      [&](const Measurement& point) { return in_tables(point.cols) && only.has(point.kernel); });
 }
 
 std::string ladder_table(const std::vector<Measurements>& results) {
@@ -190,27 +203,51 @@ std::string noise_table(const fs::path& folder) {
   return text;
 }
 
+std::string page_table(const fs::path& page, const Beginnings& only) {
+  std::string head, lines, machine;
+  for (const std::string& line : lines_of(read_text(page))) {
+    if (line.starts_with("| `")) {
+      if (only.has(line.substr(3))) lines += line + '\n';
+    } else if (line.starts_with('|')) {
+      head += line + '\n';
+    }
+    for (const std::string word : {"card", "driver", "commit"}) {
+      if (!line.starts_with(word + ": ")) continue;
+      const std::string value = line.substr(word.size() + 2, line.find_last_not_of(' ') - word.size() - 1);
+      machine += word == "card" ? "one " + value : fmt::format(", {} {}", word, value);
+    }
+  }
+  if (lines.empty()) throw std::runtime_error(fmt::format("{} holds no such lines of a table.", page.string()));
+  return fmt::format("{}{}\nMeasured on {}.\n", head, lines, machine);
+}
+
 std::string stored_table(const std::string& name, const fs::path& folder) {
-  std::istringstream words(name);
+  static const std::string filter = " only ";
+  const std::size_t filtered = std::min(name.find(filter), name.size());
+  const Beginnings only(filtered == name.size() ? "" : name.substr(filtered + filter.size()));
+  std::istringstream words(name.substr(0, filtered));
   std::string kind, operation;
   words >> kind;
   if (kind == "peers") words >> operation;
   const std::vector<std::string> files{std::istream_iterator<std::string>(words), {}};
   if (kind == "noise" && files.size() == 1) return noise_table(folder / files.front());
+  if (kind == "page" && files.size() == 1) return page_table(folder / (files.front() + ".md"), only);
 
   const bool takes_one = kind == "results" || kind == "peers", takes_several = kind == "fractions" || kind == "ladder";
-  if (files.empty() || !(takes_several || (takes_one && files.size() == 1))) {
+  const bool filters = filtered != name.size();
+  if (files.empty() || !(takes_several || (takes_one && files.size() == 1)) || (filters && kind != "fractions")) {
     throw std::runtime_error(
-        fmt::format("there is no table '{}'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
-                    "'fractions CARD/NAME …', 'ladder CARD/NAME …' and 'peers OPERATION CARD/NAME', for "
-                    "{}/CARD/NAME.json, and 'noise CARD'.",
-                    name, folder.string()));
+        fmt::format("there is no table '{1}'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
+                    "'fractions CARD/NAME … [only BEGINNING,…]', 'ladder CARD/NAME …' and 'peers OPERATION CARD/NAME', "
+                    "for {0}/CARD/NAME.json, 'noise CARD', and 'page CARD/NAME [only BEGINNING,…]' for "
+                    "{0}/CARD/NAME.md.",
+                    folder.string(), name));
   }
   std::vector<Measurements> results;
   for (const std::string& file : files) results.push_back(stored_measurements(folder / (file + ".json")));
   if (kind == "results") return results_table(results.front());
   if (kind == "peers") return peers_table(operation, results.front());
-  return kind == "ladder" ? ladder_table(results) : fractions_table(results);
+  return kind == "ladder" ? ladder_table(results) : fractions_table(results, only);
 }
 
 }  // namespace learn

@@ -9,9 +9,21 @@ namespace learn {
 /// A line for each point of one file.
 std::string results_table(const Measurements& results);
 
+/// Beginnings of names, "shape,wide": whose kernels a table shows. None: all.
+class Beginnings {
+public:
+  Beginnings() = default;
+  explicit Beginnings(const std::string& parted_by_commas);
+
+  bool has(const std::string& kernel) const;
+
+private:
+  std::vector<std::string> beginnings_;
+};
+
 /// Fractions of a copy: a line for each kernel of these files, a column for each number of columns, the largest of each
 /// column in bold. Cold L2 only. Throws std::runtime_error if there is nothing to show.
-std::string fractions_table(const std::vector<Measurements>& results);
+std::string fractions_table(const std::vector<Measurements>& results, const Beginnings& only = {});
 
 /// That table with the course's kernels alone, chapter::kernel, without what a chapter tries out beside them.
 std::string ladder_table(const std::vector<Measurements>& results);
@@ -23,9 +35,14 @@ std::string peers_table(const std::string& operation, const Measurements& result
 /// Throws std::runtime_error if there is no second run.
 std::string noise_table(const std::filesystem::path& folder);
 
-/// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME …", "ladder CARD/NAME …",
-/// "peers OPERATION CARD/NAME" or "noise CARD", for folder/CARD/NAME.json. Throws std::runtime_error, with a sentence
-/// that says which tables there are, for any other.
+/// The table of a stored page, the lines that begin with `|`, and below it what the page says of card, driver and
+/// commit. Throws std::runtime_error if it shows no line.
+std::string page_table(const std::filesystem::path& page, const Beginnings& only = {});
+
+/// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME … [only BEGINNING,…]",
+/// "ladder CARD/NAME …", "peers OPERATION CARD/NAME" or "noise CARD", for folder/CARD/NAME.json, and
+/// "page CARD/NAME [only BEGINNING,…]" for folder/CARD/NAME.md. Throws std::runtime_error, with a sentence that says
+/// which tables there are, for any other.
 std::string stored_table(const std::string& name, const std::filesystem::path& folder);
 
 }  // namespace learn

@@ -182,14 +182,32 @@ TEST_CASE("a mark names a table and its files; what names none says which there 
   CHECK(table("fractions card/a card/b")
             .starts_with(head + "| `n::norm` | 0.50~ |\n| `shape 32×1` | 0.40 |\n| `m::norm` | 0.25 |\n"
                                 "| `Liger: layer_norm` | **0.75** |\n\n"));
+  CHECK(table("fractions card/a card/b only n::,shape")
+            .starts_with(head + "| `n::norm` | **0.50**~ |\n| `shape 32×1` | 0.40 |\n\n"));
+  CHECK_THROWS_WITH_AS(table("fractions card/a only x"), doctest::Contains("hold no kernel"), std::runtime_error);
   CHECK(table("ladder card/a card/b").starts_with(head + "| `n::norm` | **0.50**~ |\n| `m::norm` | 0.25 |\n\n"));
   CHECK(table("peers layer_norm card/b").starts_with(head + "| `Liger: layer_norm` | **0.75** |\n\n"));
   CHECK(table("noise card").starts_with("Points that take longer than 100 µs in both runs: 1. "));
-  for (const char* none :
-       {"results", "results card/a card/b", "fractions", "peers card/b", "noise", "pie card/a", ""}) {
+  for (const char* none : {"results", "results card/a card/b", "fractions", "peers card/b", "noise", "pie card/a", "",
+                           "results card/a only n", "page", "page card/a card/b"}) {
     CHECK_THROWS_WITH_AS(table(none), doctest::Contains("there is no table '"), std::runtime_error);
   }
   CHECK_THROWS_WITH_AS(table("results card/c"), doctest::Contains("c.json"), std::runtime_error);
+}
+
+TEST_CASE("a stored page lends its table, or the lines of some kernels, and says where it was measured") {
+  const ResultsFolder folder;
+  folder.write(
+      "card/page.md",
+      "# Page\n\ncard: Card 7  \ndriver: 1.2  \nTool: 3  \ncommit: abc\n\nWords | more.\n\n| kernel | columns |\n"
+      "|---|---|\n| `norm` | 1 |\n| `shape 2` | 2 |\n");
+  const auto table = [&](const char* name) { return learn::stored_table(name, folder.path); };
+  const std::string head = "| kernel | columns |\n|---|---|\n";
+  const std::string machine = "\nMeasured on one Card 7, driver 1.2, commit abc.\n";
+  CHECK(table("page card/page") == head + "| `norm` | 1 |\n| `shape 2` | 2 |\n" + machine);
+  CHECK(table("page card/page only shape") == head + "| `shape 2` | 2 |\n" + machine);
+  CHECK_THROWS_WITH_AS(table("page card/page only none"), doctest::Contains("no such lines"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(table("page card/none"), doctest::Contains("none.md"), std::runtime_error);
 }
 
 TEST_CASE("what is no result of a GPU is refused with the name of the file") {
