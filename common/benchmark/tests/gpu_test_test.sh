@@ -48,13 +48,13 @@ tests() {
   : >"$build/CTestTestfile.cmake"
   local name
   for name; do
-    printf 'add_test(%s "sh" "-c" "exit %s")\nset_tests_properties(%s PROPERTIES SKIP_RETURN_CODE 77)\n' \
+    printf 'add_test(%s "sh" "-c" "%s")\nset_tests_properties(%s PROPERTIES SKIP_RETURN_CODE 77)\n' \
       "${name%=*}" "${name#*=}" "${name%=*}" >>"$build/CTestTestfile.cmake"
   done
 }
 run() { PATH=$work/bin:$PATH LNH_COMMIT=abc "$source_folder/common/benchmark/gpu_test.sh" "$build" "$work/out" >"$work/said" 2>&1; }
 
-tests one=0 two=0 three=77
+tests one='exit 0' two='exit 0' three='exit 77'
 run || { echo "FAILED: exit code $? where everything passes"; failed=1; }
 says 'tests       2 programs passed, 0 failed, 1 skipped' "$work/said"
 for tool in memcheck racecheck initcheck synccheck; do says "$(printf '%-11s' "$tool") 3 runs, 0 with errors" "$work/said"; done
@@ -63,7 +63,16 @@ says 'toolkit  CUDA 13.0 (V13.0.88)' "$work/out/run.log"
 says 'commit   abc' "$work/out/run.log"
 says '| sound_test | 3 | 0 | 0 | 0 | 0 |' "$work/out/compute_sanitizer.md"
 
-tests one=0 two=1
+if grep -q 'not tested' "$work/said"; then echo "FAILED: all was tested"; failed=1; fi
+
+# (ctest prints the command as well, and there it must not look like the message.)
+# shellcheck disable=SC2016  # the test's own shell expands it
+tests one='m=MESSAGE; for i in 1 2; do echo $m: not tested on this machine: no memory; done' two='exit 0'
+run || { echo "FAILED: exit code $? where a GPU has too little memory"; failed=1; }
+says 'tests       2 programs passed, 0 failed, 0 skipped; 2 cases not tested for want of memory' "$work/said"
+[ "$(tail -n 1 "$work/said")" = '6 passed, 0 failed, 2 skipped' ] || { echo "FAILED: the last line is no count"; cat "$work/said"; failed=1; }
+
+tests one='exit 0' two='exit 1'
 program faulty_test
 if run; then echo "FAILED: exit code 0 where a test fails"; failed=1; fi
 says 'tests       1 programs passed, 1 failed, 0 skipped' "$work/said"
