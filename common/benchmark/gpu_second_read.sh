@@ -1,11 +1,11 @@
 #!/bin/bash
 # gpu_second_read.sh BUILD OUT
 #
-# Which memory answers the second read of x? Chapter 05's benchmark under Nsight Compute, on this machine's GPU: for block
-# shapes and row lengths, the bytes that came from memory for each byte of x, and the share of the L1 cache's hits. BUILD is a
-# build folder of the cuda preset. Writes OUT/second_read.md.
+# Which memory answers the second read of x? Chapter 05's benchmark under Nsight Compute, on this machine's GPU: for its
+# launcher, and for shapes of a block that it does not choose, the bytes that came from the L2 cache and from memory for each
+# byte of x, and the share of the L1 cache's hits. BUILD is a build folder of the cuda preset. Writes OUT/second_read.md.
 #
-# Exit code: 0 measured, 1 no answer, 2 wrong use.
+# LNH_COMMIT names the commit where there is no git. Exit code: 0 measured, 1 no answer, 2 wrong use.
 set -u
 
 program=${1:-}/chapters/05_fused_layer_norm_benchmark
@@ -24,6 +24,7 @@ table=$2/second_read.md
 raw=$(mktemp)
 trap 'rm -f "$raw"' EXIT
 hits=l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct
+second_level=lts__t_sectors_srcunit_tex_op_read.sum # of 32 bytes, asked for by the L1 caches
 memory=dram__bytes_read.sum
 
 {
@@ -31,31 +32,38 @@ memory=dram__bytes_read.sum
   echo
   echo "card: $(nvidia-smi --query-gpu=name --format=csv,noheader -i 0)  "
   echo "driver: $(nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0)  "
-  echo "Nsight Compute: $(ncu --version | sed -n 's/^Version \([0-9.]*\).*/\1/p')"
+  echo "Nsight Compute: $(ncu --version | sed -n 's/^Version \([0-9.]*\).*/\1/p')  "
+  echo "commit: ${LNH_COMMIT:-$(git -C "$1" describe --always --dirty 2> /dev/null || echo unknown)}"
   echo
-  echo "The kernel of chapter 05 reads x twice. 1.0 bytes from memory for each byte of x: a cache answered the second read. 2.0: memory"
-  echo "answered both. One launch each, with a cold L2 cache."
+  echo "For each byte of x the kernel of chapter 05 asks for four: x twice, and as much of γ and β. What the L1 cache does not have comes"
+  echo "from the L2 cache, and what that does not have from memory: 1.0 there means that a cache answered the second read, 2.0 that"
+  echo "memory answered both. One launch each, with a cold L2 cache. $(basename "$0") measures it."
   echo
-  echo "| shape T×R | columns | elements per thread | bytes from memory per byte of x | hits in L1, % |"
-  echo "|---|---|---|---|---|"
+  echo "| kernel | columns | elements a thread | from L2 per byte of x | from memory per byte of x | hits in L1, % |"
+  echo "|---|---|---|---|---|---|"
 } > "$table"
 
 measured=0
-# measure SHAPE THREADS COLUMNS…
+# measure KERNEL COLUMNS…: launches of one kernel of the benchmark.
 measure() {
-  local shape=$1 threads=$2 cols filter rows line
-  shift 2
+  local kernel=$1 cols filter rows line
+  shift
   for cols in "$@"; do
-    filter="shape $shape/.*cols:$cols/cold"
-    rows=$("$program" --benchmark_list_tests --benchmark_filter="$filter" | sed -n 's/.*rows:\([0-9]*\).*/\1/p')
+    filter="^$kernel/.*cols:$cols/cold"
+    rows=$("$program" --grid=full --benchmark_list_tests --benchmark_filter="$filter" | sed -n 's/.*rows:\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
+    filter="^$kernel/rows:$rows/cols:$cols/cold"
     # The warm-ups go by, then one launch is counted; ncu empties the caches before it.
     ncu --clock-control none --cache-control all --kernel-name regex:layer_norm_kernel --launch-skip 4 --launch-count 1 \
-      --csv --print-units base --metrics "$hits,$memory" "$program" --benchmark_filter="$filter" > "$raw" 2>&1
-    line=$(awk -F'","' -v shape="$shape" -v cols="$cols" -v threads="$threads" -v x_bytes="$((${rows:-0} * cols * 4))" '
+      --csv --print-units base --metrics "$hits,$second_level,$memory" "$program" --grid=full --benchmark_filter="$filter" > "$raw" 2>&1
+    line=$(awk -F'","' -v kernel="${kernel##*::}" -v cols="$cols" -v x_bytes="$((${rows:-0} * cols * 4))" '
       { value = $NF; gsub(/[",]/, "", value) }
-      /dram__bytes_read/ { bytes = value }
+      /dram__bytes_read/ { bytes = value; split($8, sides, /[(,]/); threads = sides[2] }
+      /lts__t_sectors/ { sectors = value }
       /hit_rate/ { hits = value }
-      END { if (bytes > 0) printf "| %s | %d | %d | %.2f | %.0f |", shape, cols, cols / threads, bytes / x_bytes, hits }' "$raw")
+      END {
+        if (bytes > 0 && sectors > 0 && threads > 0)
+          printf "| `%s` | %d | %d | %.2f | %.2f | %.0f |", kernel, cols, cols / threads, 32 * sectors / x_bytes, bytes / x_bytes, hits
+      }' "$raw")
     if [ -n "$line" ]; then
       echo "$line" >> "$table"
       measured=$((measured + 1))
@@ -64,9 +72,9 @@ measure() {
     fi
   done
 }
-measure '32×16' 32 256 1024
-measure '64×4' 64 1024 4096
-measure '256×1' 256 4096 8192
-measure '512×1' 512 8192 16384
-measure '1024×1' 1024 16384 65536
+measure 'fused_layer_norm::layer_norm' 256 1024 4096 8192 16384 32768 65536
+measure 'shape 32×16' 256 1024
+measure 'shape 64×4' 1024 4096
+measure 'shape 256×1' 4096 8192
+measure 'shape 512×1' 8192 16384
 [ "$measured" -gt 0 ]
