@@ -33,7 +33,7 @@ constexpr int fours = 4;  // that a thread holds of a row
 static_assert(4 * fours * most_threads == most_held_columns);
 
 template <Norm norm, Access access, int most>
-__global__ void __launch_bounds__(most) fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
+__global__ void __launch_bounds__(most, most == 320 ? 2 : 1) fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
   DYNAMIC_SHARED(float4, shared);
   const std::int64_t slab = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const int first = 4 * threadIdx.x;
@@ -122,7 +122,10 @@ bool fused_fits(std::int64_t cols) {
 
 template <Norm norm, Access access>
 auto fused_kernel_for(Shape shape) {
-  return shape.threads <= 512 ? fused_kernel<norm, access, 512> : fused_kernel<norm, access, 1024>;
+  if (shape.threads > 512) return fused_kernel<norm, access, 1024>;
+  // Two blocks of up to 320 threads fit a multiprocessor if each thread has 96 registers, and one if it has 128.
+  if (shape.threads > 256 && shape.threads <= 320) return fused_kernel<norm, access, 320>;
+  return fused_kernel<norm, access, 512>;
 }
 
 template <Norm norm>
