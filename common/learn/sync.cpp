@@ -67,9 +67,11 @@ std::string table_of_chapters(const std::vector<Chapter>& course) {
   return table;
 }
 
-/// What a command prints. ./learn is this program; build/simt/… are programs of this build folder.
+/// What a command prints. ./learn is this program; build/simt/… are programs of this build folder; docs/results/… is
+/// what a program printed on a GPU.
 std::string printed_by(const Place& place, const std::string& command) {
   const std::string learn = "./learn ", built = "build/simt/";
+  if (command.starts_with("docs/results/")) return read_text(place.root / command);
   std::string shell = command;
   if (command.starts_with(learn)) {
     shell = fmt::format("'{}' {}", fs::read_symlink("/proc/self/exe").string(), command.substr(learn.size()));
@@ -78,7 +80,8 @@ std::string printed_by(const Place& place, const std::string& command) {
   } else if (command.starts_with(built)) {
     shell = fmt::format("'{}'/{}", place.build.string(), command.substr(built.size()));
   } else {
-    throw std::runtime_error("an output block quotes ./learn … or build/simt/…, not '" + command + "'.");
+    throw std::runtime_error("an output block quotes ./learn …, build/simt/… or docs/results/…, not '" + command +
+                             "'.");
   }
   const Finished finished = run({"/bin/sh", "-c", shell});
   if (finished.exit_code > failure) {
