@@ -10,6 +10,45 @@ namespace {
 
 bool is_fence(const std::string& line) { return line.starts_with("```"); }
 
+/// The figure at the end of text becomes the value; false if there is none.
+bool set_figure(std::string& text, const Value& value) {
+  static const std::string number = R"((?:−)?(?:\d{1,3}(?: \d{3})+|\d+)(?:\.\d+)?)", before = R"((^|[^\d.]))";
+  static const std::regex one(before + number + "( %)?$");
+  static const std::regex one_or_two(before + number + "( to " + number + ")?( %)?$");
+  std::smatch found;
+  if (!std::regex_search(text, found, value.of_several ? one_or_two : one)) return false;
+  text.replace(static_cast<std::size_t>(found.position() + found.length(1)), std::string::npos, value.text);
+  return true;
+}
+
+/// A line of prose with the figure before each of its marks as the mark says.
+std::string with_values(const std::string& line, const BlockSources& sources,
+                        const std::function<MarkError(const std::string&)>& error) {
+  static const std::regex code_or_comment("`[^`]*`|<!--.*?-->"), mark(R"(<!-- value: (.*\S) -->)");
+  std::string result;
+  auto rest = line.begin();
+  for (std::sregex_iterator it(line.begin(), line.end(), code_or_comment), end; it != end; ++it) {
+    const std::string part = it->str();
+    result.append(rest, (*it)[0].first);
+    rest = (*it)[0].second;
+    std::smatch found;
+    if (std::regex_match(part, found, mark)) {
+      Value value;
+      try {
+        value = sources.value(found[1]);
+      } catch (const std::runtime_error& reason) {
+        throw error("the figure cannot be written: " + std::string(reason.what()));
+      }
+      if (!set_figure(result, value))
+        throw error("there is no figure directly before '" + part + "'; write " + value.text + " there");
+    } else if (!part.starts_with('`')) {
+      throw error("there is no mark '" + part + "' for a line of prose; a figure's is <!-- value: … -->");
+    }
+    result += part;
+  }
+  return result.append(rest, line.end());
+}
+
 }  // namespace
 
 std::string filled_document(const std::string& text, const std::string& file, const BlockSources& sources) {
@@ -22,15 +61,21 @@ std::string filled_document(const std::string& text, const std::string& file, co
   };
 
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    result += lines[i] + '\n';
     if (is_fence(lines[i])) {
+      result += lines[i] + '\n';
       while (++i < lines.size() && !is_fence(lines[i])) result += lines[i] + '\n';
       if (i == lines.size()) throw MarkError(file, number(i - 1), "a fenced block is not closed");
       result += lines[i] + '\n';
       continue;
     }
     std::smatch found;
-    if (!std::regex_match(lines[i], found, block_mark)) continue;
+    if (!std::regex_match(lines[i], found, block_mark)) {
+      result += with_values(lines[i], sources,
+                            [&](const std::string& sentence) { return MarkError(file, number(i), sentence); }) +
+                '\n';
+      continue;
+    }
+    result += lines[i] + '\n';
     const std::string kind = found[1], argument = found[2];
     const std::size_t mark = i;
 

@@ -9,6 +9,7 @@
 #include <learn/reports.h>
 #include <learn/results.h>
 #include <learn/text.h>
+#include <learn/values.h>
 #include <testing/data_file.h>
 #include <testing/diagnosis.h>
 
@@ -170,6 +171,7 @@ Texts documents(const Place& place, const std::vector<Chapter>& course) {
             [&](const std::string& command, const std::string& data) {
               texts[(file.parent_path() / data).lexically_normal()] = output_of(place, command);
             },
+        .value = [](const std::string& mark) { return stored_value(mark, "docs/results"); },
     };
     texts[file] = filled_document(read_text(entry->path()), file.string(), sources);
   }

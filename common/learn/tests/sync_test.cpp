@@ -118,6 +118,13 @@ const learn::BlockSources sources{
                  const std::string& file) { throw std::runtime_error("drew " + file + " by " + command + "."); },
     .data = [](const std::string& command,
                const std::string& file) { throw std::runtime_error("stored " + file + " by " + command + "."); },
+    .value = [](const std::string& mark) -> learn::Value {
+      if (mark == "one") return {"0.86"};
+      if (mark == "same") return {"0.86", true};
+      if (mark == "two") return {"−1 to 17 %", true};
+      if (mark == "large") return {"11 923"};
+      throw std::runtime_error("there is nothing of " + mark + ".");
+    },
 };
 
 }  // namespace
@@ -173,6 +180,41 @@ TEST_CASE("data are stored in the file of the link behind their mark; the text s
   const std::string text = "<!-- data: ./learn list --json -->\nThe list is in [a](../data/a.json).\n";
   CHECK(learn::filled_document(text, "README.md", storing) == text);
   CHECK(stored == "../data/a.json by ./learn list --json\n");
+}
+
+TEST_CASE("the figure before a mark in prose is written, the text around it stays") {
+  const auto filled = [](const std::string& text) { return learn::filled_document(text, "README.md", sources); };
+  CHECK(filled("It is 0.5<!-- value: one --> of a copy.\n") == "It is 0.86<!-- value: one --> of a copy.\n");
+  CHECK(filled("7<!-- value: two --> more, 1 to 2.5 %<!-- value: same --> less\n") ==
+        "−1 to 17 %<!-- value: two --> more, 0.86<!-- value: same --> less\n");
+  CHECK(filled("| a | (−3 to 4<!-- value: two -->) |\n") == "| a | (−1 to 17 %<!-- value: two -->) |\n");
+  CHECK(filled("12 000.5<!-- value: large -->\n") == "11 923<!-- value: large -->\n");
+  // A number before the figure is none of it.
+  CHECK(filled("from 256 to 7<!-- value: one -->\n") == "from 256 to 0.86<!-- value: one -->\n");
+  CHECK(filled("of 4096 123<!-- value: one -->\n") == "of 4096 0.86<!-- value: one -->\n");
+  CHECK(filled("of 128 0.5<!-- value: two -->\n") == "of 128 −1 to 17 %<!-- value: two -->\n");
+}
+
+TEST_CASE("no figure is written in code, in a fenced block and in a generated block") {
+  for (const char* text :
+       {"see `5<!-- value: one -->`, and `a` and `<!-- value: none -->`\n", "```\n5<!-- value: one -->\n```\n"})
+    CHECK(learn::filled_document(text, "README.md", sources) == text);
+  learn::BlockSources quoting = sources;
+  quoting.table = [](const std::string&) { return "5<!-- value: one -->\n"; };
+  const std::string table = "<!-- table: a -->\n5<!-- value: one -->\n<!-- /table -->\n";
+  CHECK(learn::filled_document(table, "README.md", quoting) == table);
+}
+
+TEST_CASE("a mark in prose that nothing can be written for is refused with file and line") {
+  const auto fill = [](const char* text) {
+    return error_of([&] { learn::filled_document(text, "README.md", sources); });
+  };
+  for (const char* none : {"\nfast <!-- value: one -->", "\n<!-- value: one -->", "\nv2.x<!-- value: one -->"}) {
+    CHECK(fill(none) == "README.md:2: there is no figure directly before '<!-- value: one -->'; write 0.86 there.");
+  }
+  CHECK(fill("a\n5<!-- value: x -->") == "README.md:2: the figure cannot be written: there is nothing of x.");
+  CHECK(fill("a\n5<!-- values: one -->") ==
+        "README.md:2: there is no mark '<!-- values: one -->' for a line of prose; a figure's is <!-- value: … -->.");
 }
 
 TEST_CASE("a difference shows the changed lines and where they are") {
