@@ -27,7 +27,7 @@ namespace testing {
     for (const std::string& violation : violations) FAIL_CHECK(LNH_SUBJECT ": " << violation);
     CHECK(violations.empty());
   } catch (const NotTested& reason) {
-    MESSAGE("not tested on this machine: " << reason.what());
+    MESSAGE(reason.sentence());
   }
 }
 

@@ -19,6 +19,8 @@ using Violations = std::vector<std::string>;
 class NotTested : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
+  /// For a MESSAGE, which would print what() as an address.
+  std::string sentence() const { return std::string("not tested on this machine: ") + what(); }
 };
 
 /// Collects the violations of one rule.
