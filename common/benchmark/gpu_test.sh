@@ -30,7 +30,7 @@ LNH_COMMIT=${LNH_COMMIT:-$(git -C "$source" describe --always --dirty 2> /dev/nu
 export LNH_COMMIT
 
 # Where this machine keeps its folders is nobody's business.
-without_paths() { sed -E -e "s#$build#BUILD#g" -e "s#$source#.#g" -e 's#([ "=])/[^ "=]*/(cmake|clang[^ "/]*)([ "]|$)#\1\2\3#g'; }
+without_paths() { sed -E -e "s#$build#BUILD#g" -e "s#$source#.#g" -e 's#([ "=])/[^ "=]*/(cmake|clang[^ "/]*|python[0-9.]*)([ "]|$)#\1\2\3#g'; }
 nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 machine() {

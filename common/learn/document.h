@@ -1,15 +1,17 @@
 /// The generated blocks of a Markdown file: quoted code, quoted program output, tables.
 ///
 ///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
-///   <!-- output: ./learn list -->       and a fenced block: what the command prints
+///   <!-- output: ./learn list -->       and a fenced block: what the command prints, or what docs/results/CARD/FILE
+///   holds
 ///   <!-- figure: ./learn trace 00 -->   and an image, ![words](file.svg): the picture that the command draws
 ///   <!-- data: ./learn numerics kappa --json -->   and a line with a link, [words](file.json): what the command prints
 ///   <!-- table: chapters -->  …  <!-- /table -->
 ///   <!-- table: results CARD/NAME -->  …  <!-- /table -->   the measurements in docs/results/CARD/NAME.json
 ///   <!-- table: fractions CARD/NAME … -->  …  <!-- /table -->   the same as fractions of a copy, kernels × columns
+///   <!-- table: fractions CARD/NAME only shape,wide -->  …  <!-- /table -->   some of its kernels
+///   <!-- table: page CARD/NAME only shape -->  …  <!-- /table -->   the table of docs/results/CARD/NAME.md
 ///   <!-- table: peers OPERATION CARD/NAME -->  …  <!-- /table -->   those of the kernels and peers of an operation
 ///   <!-- table: noise CARD -->  …  <!-- /table -->   the points that differ in docs/results/CARD/second
-///
 ///
 /// and the figures in its prose:
 ///

@@ -67,7 +67,15 @@ Measurements read(const nlohmann::json& stored, const std::string& file) {
                       .machine = machine_of(context),
                       .points = {},
                       .left_out = {},
+                      .peers = {},
                       .absent = {}};
+  if (context.contains("peers")) {
+    for (const auto& [peer, version] : context.at("peers").items()) {
+      // PyTorch's own version stands beside the toolkit's.
+      if (peer == "PyTorch eager" || peer == "torch.compile") continue;
+      result.peers.push_back(fmt::format("{} {}", peer, version.get<std::string>()));
+    }
+  }
   if (context.contains("absent")) result.absent = context.at("absent").get<std::vector<std::string>>();
   for (const nlohmann::json& benchmark : stored.at("benchmarks")) {
     Measurement point = point_of(benchmark.at("name").get<std::string>());

@@ -45,6 +45,7 @@ struct Measurements {
   std::string machine;  // "one NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-30, commit 7b36af5"
   std::vector<Measurement> points;
   std::vector<LeftOut> left_out;
+  std::vector<std::string> peers;   // beside PyTorch, those that were measured: "Liger 0.8.5"
   std::vector<std::string> absent;  // peers that were not installed: "Liger (no module liger_kernel)"
 };
 

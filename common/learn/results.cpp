@@ -158,8 +158,9 @@ std::string peers_table(const std::string& operation, const Measurements& result
   std::string table = fractions_of({results}, [&](const Measurement& point) {
     return operation_of(point.kernel) == operation && (point.cols == 0 || in_tables(point.cols));
   });
-  if (results.absent.empty()) return table;
-  return table + fmt::format("\nAbsent: {}.\n", fmt::join(results.absent, "; "));
+  if (!results.peers.empty()) table += fmt::format("\nVersions: {}.\n", fmt::join(results.peers, ", "));
+  if (!results.absent.empty()) table += fmt::format("\nAbsent: {}.\n", fmt::join(results.absent, "; "));
+  return table;
 }
 
 std::string noise_table(const fs::path& folder) {

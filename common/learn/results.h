@@ -28,7 +28,8 @@ std::string fractions_table(const std::vector<Measurements>& results, const Begi
 /// That table with the course's kernels alone, chapter::kernel, without what a chapter tries out beside them.
 std::string ladder_table(const std::vector<Measurements>& results);
 
-/// That table with the kernels and the peers of one operation, "rms_norm", and below it which peers were absent.
+/// That table with the kernels and the peers of one operation, "rms_norm", and below it the peers' versions, and which
+/// were absent.
 std::string peers_table(const std::string& operation, const Measurements& results);
 
 /// How far the second run of each file, folder/second/FILE, is from the first, folder/FILE; the points that differ.

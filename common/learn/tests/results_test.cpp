@@ -85,16 +85,18 @@ TEST_CASE("fractions: a kernel that was measured on less than the others has no 
 
 TEST_CASE("peers: the kernels and peers of one operation; who is absent, wrong or refused stands below") {
   const learn::Measurements peers = learn::measurements(
-      stored({timed("fused::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.86),
-              timed("PyTorch eager: layer_norm/rows:16/cols:4096/cold_L2", 1, 0.7),
-              timed("PyTorch eager: rms_norm/rows:16/cols:4096/cold_L2", 1, 0.6),
-              timed("backward::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.95),
-              timed("Liger: layer_norm backward/rows:16/cols:4096/cold_L2", 1, 0.65),
-              untimed("Liger: layer_norm/rows:16/cols:4096/cold_L2", "wrong", R"(element 3 is 1, expected 2\nmore)"),
-              untimed("Quack: layer_norm/rows:16/cols:4096/cold_L2", "refused", "takes no fp32"),
-              untimed("Quack: layer_norm/rows:256/cols:256/cold_L2", "refused", "takes no fp32"),
-              untimed("Quack: rms_norm/rows:16/cols:4096/cold_L2", "refused", "no such thing")},
-             "2031-02-03", R"json(, "absent": ["A (no module a)", "B (no module b)"])json"),
+      stored(
+          {timed("fused::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.86),
+           timed("PyTorch eager: layer_norm/rows:16/cols:4096/cold_L2", 1, 0.7),
+           timed("PyTorch eager: rms_norm/rows:16/cols:4096/cold_L2", 1, 0.6),
+           timed("backward::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.95),
+           timed("Liger: layer_norm backward/rows:16/cols:4096/cold_L2", 1, 0.65),
+           untimed("Liger: layer_norm/rows:16/cols:4096/cold_L2", "wrong", R"(element 3 is 1, expected 2\nmore)"),
+           untimed("Quack: layer_norm/rows:16/cols:4096/cold_L2", "refused", "takes no fp32"),
+           untimed("Quack: layer_norm/rows:256/cols:256/cold_L2", "refused", "takes no fp32"),
+           untimed("Quack: rms_norm/rows:16/cols:4096/cold_L2", "refused", "no such thing")},
+          "2031-02-03",
+          R"json(, "peers": {"PyTorch eager": "2.3", "Liger": "0.7", "Quack": "0.1"}, "absent": ["A (no module a)", "B (no module b)"])json"),
       "peers.json");
   CHECK(learn::peers_table("layer_norm", peers) ==
         "| kernel | 4 096 |\n"
@@ -108,6 +110,8 @@ TEST_CASE("peers: the kernels and peers of one operation; who is absent, wrong o
             "\n"
             "* `Liger: layer_norm` on 16 × 4 096: wrong: element 3 is 1, expected 2\n"
             "* `Quack: layer_norm` on 2 sizes: refused: takes no fp32\n"
+            "\n"
+            "Versions: Liger 0.7, Quack 0.1.\n"
             "\n"
             "Absent: A (no module a); B (no module b).\n");
   const std::string backward = learn::peers_table("layer_norm_backward", peers);

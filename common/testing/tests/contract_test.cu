@@ -224,15 +224,15 @@ RMS_NORM_CONTRACT(contract_test::sound_rms_norm, .in_place = InPlace::allowed, .
                   .rows_per_block = contract_test::block_threads)
 COPY_CONTRACT(contract_test::sound_copy, .elements_per_block = contract_test::block_threads)
 
+TEST_CASE("what this machine cannot test is said in words") {
+  CHECK(testing::NotTested("x: no memory").sentence() == "not tested on this machine: x: no memory");
+}
+
 TEST_SUITE("long") {
   LAYER_NORM_CONTRACT_LONG(contract_test::sound, .in_place = InPlace::allowed, .summation = testing::thread_per_row,
                            .rows_per_block = contract_test::block_threads, .constant_row = testing::ConstantRow::exact)
 
-  TEST_CASE("what this machine cannot test is said in words") {
-  CHECK(testing::NotTested("x: no memory").sentence() == "not tested on this machine: x: no memory");
-}
-
-TEST_CASE("a count in binary32 is convicted") {
+  TEST_CASE("a count in binary32 is convicted") {
     CHECK(any_contains(rules::many_columns(with<Fault::counts_in_binary32>()), "elements are wrong"));
   }
 }
