@@ -1,8 +1,8 @@
 /// The generated blocks of a Markdown file: quoted code, quoted program output, tables.
 ///
 ///   <!-- code: file.cuh#region -->      and a fenced block: the region of that source
-///   <!-- output: ./learn list -->       and a fenced block: what the command prints, or what docs/results/CARD/FILE
-///   holds
+///   <!-- output: ./learn list -->       and a fenced block: what the command prints
+///   <!-- output: docs/results/h200/atomic.txt -->   likewise: what that file holds
 ///   <!-- figure: ./learn trace 00 -->   and an image, ![words](file.svg): the picture that the command draws
 ///   <!-- data: ./learn numerics kappa --json -->   and a line with a link, [words](file.json): what the command prints
 ///   <!-- table: chapters -->  …  <!-- /table -->
