@@ -44,9 +44,9 @@ __device__ void store_own_four(float* p, float4 values) {
 }
 
 /// The chapter's kernel with its two savings chosen apart: wide accesses, and one division for four values in place of
-/// one for each. For rows of whole fours for each thread, 4 · blockDim.x columns or a multiple of it. Launch, bytes
-/// touched and result are those of layer_norm_kernel. And so are its 32 registers, for which the 2 and the columns as
-/// an int are there: with more of them fewer rows are under way at a time, which is another difference.
+/// one for each. For rows of whole fours for each thread, 4 · blockDim.x columns or a multiple of it. Blocks, bytes
+/// touched and result are those of layer_norm_kernel, and so are its 32 registers a thread: the 2 in __launch_bounds__
+/// and `cols` as an int see to that. With more registers fewer blocks would be resident, a third difference.
 template <bool wide, bool four_at_once>
 __global__ void __launch_bounds__(most_threads, 2) savings_kernel(LayerNormArgs args) {
   DYNAMIC_SHARED(Welford, partial);

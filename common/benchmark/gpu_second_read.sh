@@ -2,10 +2,10 @@
 # gpu_second_read.sh BUILD OUT
 #
 # Which memory answers the second read of x? Chapter 05's benchmark under Nsight Compute, on this machine's GPU: for its
-# launcher, and for shapes of a block that it does not choose, the bytes that came from the L2 cache and from memory for each
+# launcher, and for some shapes of a block, the bytes that came from the L2 cache and from memory for each
 # byte of x, and the share of the L1 cache's hits. BUILD is a build folder of the cuda preset. Writes OUT/second_read.md.
 #
-# LNH_COMMIT names the commit where there is no git. Exit code: 0 measured, 1 no answer, 2 wrong use.
+# LNH_COMMIT names the commit where there is no git. Exit code: 0 all measured, 1 some gave no answer, 2 wrong use.
 set -u
 
 program=${1:-}/chapters/05_fused_layer_norm_benchmark
@@ -33,17 +33,18 @@ memory=dram__bytes_read.sum
   echo "card: $(nvidia-smi --query-gpu=name --format=csv,noheader -i 0)  "
   echo "driver: $(nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0)  "
   echo "Nsight Compute: $(ncu --version | sed -n 's/^Version \([0-9.]*\).*/\1/p')  "
+  echo "date: $(date -u +%Y-%m-%d)  "
   echo "commit: ${LNH_COMMIT:-$(git -C "$1" describe --always --dirty 2> /dev/null || echo unknown)}"
   echo
-  echo "For each byte of x the kernel of chapter 05 asks for four: x twice, and as much of γ and β. What the L1 cache does not have comes"
-  echo "from the L2 cache, and what that does not have from memory: 1.0 there means that a cache answered the second read, 2.0 that"
-  echo "memory answered both. One launch each, with a cold L2 cache. $(basename "$0") measures it."
+  echo "For each byte of x the kernel of chapter 05 loads four: x twice, γ and β once each. What the L1 cache does not have comes from the"
+  echo "L2 cache, and what that does not have comes from memory. The column \"from memory\" is 1.0 if a cache answered the second read, and 2.0"
+  echo "if memory answered both. One launch each, with a cold L2 cache. $(basename "$0") measures it."
   echo
   echo "| kernel | columns | elements a thread | from L2 per byte of x | from memory per byte of x | hits in L1, % |"
   echo "|---|---|---|---|---|---|"
 } > "$table"
 
-measured=0
+missing=0
 # measure KERNEL COLUMNS…: launches of one kernel of the benchmark.
 measure() {
   local kernel=$1 cols filter rows line
@@ -66,9 +67,10 @@ measure() {
       }' "$raw")
     if [ -n "$line" ]; then
       echo "$line" >> "$table"
-      measured=$((measured + 1))
     else
+      echo "$kernel on $cols columns gave no answer:" >&2
       tail -n 3 "$raw" >&2
+      missing=$((missing + 1))
     fi
   done
 }
@@ -77,4 +79,4 @@ measure 'shape 32×16' 256 1024
 measure 'shape 64×4' 1024 4096
 measure 'shape 256×1' 4096 8192
 measure 'shape 512×1' 8192 16384
-[ "$measured" -gt 0 ]
+[ "$missing" -eq 0 ]

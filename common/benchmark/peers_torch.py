@@ -278,7 +278,7 @@ class Eager:
 class Compiled:
     """torch.compile of the same functions, for this shape alone; the backward is that of its autograd."""
 
-    key, title, module, package = "torch.compile", "torch.compile", "triton", "triton"
+    key, title, module, package = "torch.compile", "torch.compile", "triton", "triton"  # Triton makes its kernels
     # To compile takes seconds for each shape.
     COLS = (256, 1024, 4096, 8192, 16384, 65536, 131072)
 

@@ -67,15 +67,9 @@ Measurements read(const nlohmann::json& stored, const std::string& file) {
                       .machine = machine_of(context),
                       .points = {},
                       .left_out = {},
-                      .peers = {},
+                      .versions = {},
                       .absent = {}};
-  if (context.contains("peers")) {
-    for (const auto& [peer, version] : context.at("peers").items()) {
-      // PyTorch's own version stands beside the toolkit's.
-      if (peer == "PyTorch eager" || peer == "torch.compile") continue;
-      result.peers.push_back(fmt::format("{} {}", peer, version.get<std::string>()));
-    }
-  }
+  if (context.contains("peers")) context.at("peers").get_to(result.versions);
   if (context.contains("absent")) result.absent = context.at("absent").get<std::vector<std::string>>();
   for (const nlohmann::json& benchmark : stored.at("benchmarks")) {
     Measurement point = point_of(benchmark.at("name").get<std::string>());
@@ -119,6 +113,15 @@ std::vector<Gap> gaps(const std::vector<LeftOut>& left_out) {
 }
 
 bool Repeated::noisy() const { return !(std::abs(difference()) <= most_difference); }
+
+void Largest::add(const Measurement& point) {
+  std::int64_t& most = elements_[{point.cache, point.cols}];
+  most = std::max(most, point.elements());
+}
+
+bool Largest::has(const Measurement& point) const {
+  return elements_.at({point.cache, point.cols}) == point.elements();
+}
 
 Measurements measurements(const std::string& json, const std::string& file) {
   try {

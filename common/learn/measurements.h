@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace learn {
@@ -45,8 +47,19 @@ struct Measurements {
   std::string machine;  // "one NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-30, commit 7b36af5"
   std::vector<Measurement> points;
   std::vector<LeftOut> left_out;
-  std::vector<std::string> peers;   // beside PyTorch, those that were measured: "Liger 0.8.5"
-  std::vector<std::string> absent;  // peers that were not installed: "Liger (no module liger_kernel)"
+  std::map<std::string, std::string> versions;  // of the peers that were there: "Liger" → "0.8.5"
+  std::vector<std::string> absent;              // peers that were not installed: "Liger (no module liger_kernel)"
+};
+
+/// The most elements that any of some points has, for each cache and number of columns (a copy's is 0).
+class Largest {
+public:
+  void add(const Measurement& point);
+  /// Whether point, which was added, has as many.
+  bool has(const Measurement& point) const;
+
+private:
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> elements_;
 };
 
 /// Throws std::runtime_error, with a sentence that names the file, for what is no such JSON and for a run on a CPU.

@@ -26,23 +26,16 @@ bool in_tables(std::int64_t cols) {
   return shown.contains(cols);
 }
 
-/// The most elements that any kernel of a table was measured on, for each cache and number of columns (a copy's is 0).
-class Largest {
-public:
-  Largest(const std::vector<Measurements>& results, const Belongs& belongs) {
-    for (const Measurements& file : results) {
-      for (const Measurement& point : file.points) {
-        if (!belongs(point)) continue;
-        std::int64_t& most = elements_[{point.cache, point.cols}];
-        most = std::max(most, point.elements());
-      }
+/// Of the points that belong to a table.
+Largest largest_of(const std::vector<Measurements>& results, const Belongs& belongs) {
+  Largest largest;
+  for (const Measurements& file : results) {
+    for (const Measurement& point : file.points) {
+      if (belongs(point)) largest.add(point);
     }
   }
-  bool has(const Measurement& point) const { return elements_.at({point.cache, point.cols}) == point.elements(); }
-
-private:
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> elements_;
-};
+  return largest;
+}
 
 std::string marked(const std::string& figure, const Measurement& point) { return figure + (point.noisy ? "~" : ""); }
 
@@ -75,7 +68,7 @@ std::string fractions_of(const std::vector<Measurements>& results, const Belongs
     std::string kernel;
     std::map<std::int64_t, Measurement> cells;  // by the number of columns; a copy's by its elements
   };
-  const Largest largest(results, belongs);
+  const Largest largest = largest_of(results, belongs);
   std::vector<Line> lines;
   std::map<std::int64_t, double> best;
   bool noisy = false;
@@ -117,20 +110,27 @@ std::string fractions_of(const std::vector<Measurements>& results, const Belongs
 
 }  // namespace
 
-Beginnings::Beginnings(const std::string& parted_by_commas) {
-  std::istringstream words(parted_by_commas);
-  for (std::string word; std::getline(words, word, ',');) beginnings_.push_back(word);
+KernelFilter::KernelFilter(const std::string& words_with_commas) {
+  std::istringstream words(words_with_commas);
+  for (std::string word; std::getline(words, word, ',');) words_.push_back(word);
 }
 
-bool Beginnings::has(const std::string& kernel) const {
-  return beginnings_.empty() || std::any_of(beginnings_.begin(), beginnings_.end(), [&](const std::string& beginning) {
-           return kernel.starts_with(beginning);
-         });
+bool KernelFilter::shows(const std::string& kernel) const {
+  return words_.empty() ||
+         std::any_of(words_.begin(), words_.end(), [&](const std::string& word) { return kernel.starts_with(word); });
+}
+
+void KernelFilter::require_all_used(const std::vector<std::string>& kernels) const {
+  for (const std::string& word : words_) {
+    if (std::none_of(kernels.begin(), kernels.end(),
+                     [&](const std::string& kernel) { return kernel.starts_with(word); }))
+      throw std::runtime_error(fmt::format("the table has no kernel whose name begins with '{}'.", word));
+  }
 }
 
 std::string results_table(const Measurements& results) {
   const auto belongs = [](const Measurement& point) { return point.cols == 0 || in_tables(point.cols); };
-  const Largest largest({results}, belongs);
+  const Largest largest = largest_of({results}, belongs);
   std::string table = "| kernel | size | L2 | median ms | GB/s | of a copy |\n|---|---|---|---|---|---|\n";
   bool noisy = false;
   for (const Measurement& point : results.points) {
@@ -143,9 +143,14 @@ std::string results_table(const Measurements& results) {
   return table + "\n" + below({results}, noisy, belongs);
 }
 
-std::string fractions_table(const std::vector<Measurements>& results, const Beginnings& only) {
+std::string fractions_table(const std::vector<Measurements>& results, const KernelFilter& only) {
+  std::vector<std::string> kernels;
+  for (const Measurements& file : results) {
+    for (const Measurement& point : file.points) kernels.push_back(point.kernel);
+  }
+  only.require_all_used(kernels);
   return fractions_of(results,
-                      [&](const Measurement& point) { return in_tables(point.cols) && only.has(point.kernel); });
+                      [&](const Measurement& point) { return in_tables(point.cols) && only.shows(point.kernel); });
 }
 
 std::string ladder_table(const std::vector<Measurements>& results) {
@@ -158,7 +163,16 @@ std::string peers_table(const std::string& operation, const Measurements& result
   std::string table = fractions_of({results}, [&](const Measurement& point) {
     return operation_of(point.kernel) == operation && (point.cols == 0 || in_tables(point.cols));
   });
-  if (!results.peers.empty()) table += fmt::format("\nVersions: {}.\n", fmt::join(results.peers, ", "));
+  std::string versions;
+  for (const auto& [peer, version] : results.versions) {
+    const bool shown = std::any_of(results.points.begin(), results.points.end(), [&](const Measurement& point) {
+      return peer_of(point.kernel) == peer && operation_of(point.kernel) == operation;
+    });
+    if (!shown) continue;
+    const char* const with = peer == "torch.compile" ? " with Triton" : "";  // which makes its kernels
+    versions += fmt::format("{}{}{} {}", versions.empty() ? "" : ", ", peer, with, version);
+  }
+  if (!versions.empty()) table += fmt::format("\nVersions: {}.\n", versions);
   if (!results.absent.empty()) table += fmt::format("\nAbsent: {}.\n", fmt::join(results.absent, "; "));
   return table;
 }
@@ -204,43 +218,52 @@ std::string noise_table(const fs::path& folder) {
   return text;
 }
 
-std::string page_table(const fs::path& page, const Beginnings& only) {
-  std::string head, lines, machine;
+std::string page_table(const fs::path& page, const KernelFilter& only) {
+  std::string head, body, machine;
+  std::vector<std::string> kernels;
+  std::size_t tables = 0;
+  bool in_table = false;
   for (const std::string& line : lines_of(read_text(page))) {
+    if (line.starts_with('|') && !in_table) ++tables;
+    in_table = line.starts_with('|');
     if (line.starts_with("| `")) {
-      if (only.has(line.substr(3))) lines += line + '\n';
-    } else if (line.starts_with('|')) {
+      kernels.push_back(line.substr(3));
+      if (only.shows(kernels.back())) body += line + '\n';
+    } else if (in_table) {
       head += line + '\n';
     }
-    for (const std::string word : {"card", "driver", "commit"}) {
+    for (const std::string word : {"card", "driver", "date", "commit"}) {
       if (!line.starts_with(word + ": ")) continue;
       const std::string value = line.substr(word.size() + 2, line.find_last_not_of(' ') - word.size() - 1);
-      machine += word == "card" ? "one " + value : fmt::format(", {} {}", word, value);
+      const bool is_bare = word == "card" || word == "date";
+      machine += (machine.empty() ? "one " : ", ") + (is_bare ? value : word + ' ' + value);
     }
   }
-  if (lines.empty()) throw std::runtime_error(fmt::format("{} holds no such lines of a table.", page.string()));
-  return fmt::format("{}{}\nMeasured on {}.\n", head, lines, machine);
+  if (tables != 1 || kernels.empty() || machine.empty())
+    throw std::runtime_error(
+        fmt::format("{} is no page with one table of kernels and a line 'card: …'.", page.string()));
+  only.require_all_used(kernels);
+  return fmt::format("{}{}\nMeasured on {}.\n", head, body, machine);
 }
 
 std::string stored_table(const std::string& name, const fs::path& folder) {
-  static const std::string filter = " only ";
-  const std::size_t filtered = std::min(name.find(filter), name.size());
-  const Beginnings only(filtered == name.size() ? "" : name.substr(filtered + filter.size()));
-  std::istringstream words(name.substr(0, filtered));
+  static const std::string mark = " only ";
+  const std::size_t end = std::min(name.find(mark), name.size());
+  const KernelFilter only(end == name.size() ? "" : name.substr(end + mark.size()));
+  std::istringstream words(name.substr(0, end));
   std::string kind, operation;
   words >> kind;
   if (kind == "peers") words >> operation;
   const std::vector<std::string> files{std::istream_iterator<std::string>(words), {}};
-  if (kind == "noise" && files.size() == 1) return noise_table(folder / files.front());
+  if (kind == "noise" && files.size() == 1 && only.empty()) return noise_table(folder / files.front());
   if (kind == "page" && files.size() == 1) return page_table(folder / (files.front() + ".md"), only);
 
   const bool takes_one = kind == "results" || kind == "peers", takes_several = kind == "fractions" || kind == "ladder";
-  const bool filters = filtered != name.size();
-  if (files.empty() || !(takes_several || (takes_one && files.size() == 1)) || (filters && kind != "fractions")) {
+  if (files.empty() || !(takes_several || (takes_one && files.size() == 1)) || !(only.empty() || kind == "fractions")) {
     throw std::runtime_error(
         fmt::format("there is no table '{1}'; the tables are 'chapters', 'reports not yet', 'results CARD/NAME', "
-                    "'fractions CARD/NAME … [only BEGINNING,…]', 'ladder CARD/NAME …' and 'peers OPERATION CARD/NAME', "
-                    "for {0}/CARD/NAME.json, 'noise CARD', and 'page CARD/NAME [only BEGINNING,…]' for "
+                    "'fractions CARD/NAME … [only WORD,…]', 'ladder CARD/NAME …' and 'peers OPERATION CARD/NAME', "
+                    "for {0}/CARD/NAME.json, 'noise CARD', and 'page CARD/NAME [only WORD,…]' for "
                     "{0}/CARD/NAME.md.",
                     folder.string(), name));
   }

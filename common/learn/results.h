@@ -9,21 +9,24 @@ namespace learn {
 /// A line for each point of one file.
 std::string results_table(const Measurements& results);
 
-/// Beginnings of names, "shape,wide": whose kernels a table shows. None: all.
-class Beginnings {
+/// Whose kernels a table shows: those whose names begin with one of some words, "shape,wide"; all without any.
+class KernelFilter {
 public:
-  Beginnings() = default;
-  explicit Beginnings(const std::string& parted_by_commas);
+  KernelFilter() = default;
+  explicit KernelFilter(const std::string& words_with_commas);
 
-  bool has(const std::string& kernel) const;
+  bool empty() const { return words_.empty(); }
+  bool shows(const std::string& kernel) const;
+  /// Throws std::runtime_error, naming a word that shows none of these.
+  void require_all_used(const std::vector<std::string>& kernels) const;
 
 private:
-  std::vector<std::string> beginnings_;
+  std::vector<std::string> words_;
 };
 
 /// Fractions of a copy: a line for each kernel of these files, a column for each number of columns, the largest of each
 /// column in bold. Cold L2 only. Throws std::runtime_error if there is nothing to show.
-std::string fractions_table(const std::vector<Measurements>& results, const Beginnings& only = {});
+std::string fractions_table(const std::vector<Measurements>& results, const KernelFilter& only = {});
 
 /// That table with the course's kernels alone, chapter::kernel, without what a chapter tries out beside them.
 std::string ladder_table(const std::vector<Measurements>& results);
@@ -38,11 +41,11 @@ std::string noise_table(const std::filesystem::path& folder);
 
 /// The table of a stored page, the lines that begin with `|`, and below it what the page says of card, driver and
 /// commit. Throws std::runtime_error if it shows no line.
-std::string page_table(const std::filesystem::path& page, const Beginnings& only = {});
+std::string page_table(const std::filesystem::path& page, const KernelFilter& only = {});
 
-/// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME … [only BEGINNING,…]",
+/// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME … [only WORD,…]",
 /// "ladder CARD/NAME …", "peers OPERATION CARD/NAME" or "noise CARD", for folder/CARD/NAME.json, and
-/// "page CARD/NAME [only BEGINNING,…]" for folder/CARD/NAME.md. Throws std::runtime_error, with a sentence that says
+/// "page CARD/NAME [only WORD,…]" for folder/CARD/NAME.md. Throws std::runtime_error, with a sentence that says
 /// which tables there are, for any other.
 std::string stored_table(const std::string& name, const std::filesystem::path& folder);
 

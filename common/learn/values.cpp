@@ -62,13 +62,6 @@ Mark parsed(const std::string& text) {
 /// The columns of a matrix, the elements of a copy.
 std::int64_t width(const Measurement& point) { return point.cols != 0 ? point.cols : point.count; }
 
-/// Whether no kernel of the file was measured on a larger matrix of that width.
-bool is_largest(const Measurement& point, const Points& all) {
-  return std::none_of(all.begin(), all.end(), [&](const Measurement& other) {
-    return other.cache == point.cache && width(other) == width(point) && other.elements() > point.elements();
-  });
-}
-
 /// The points of a kernel with this cache; there is at least one.
 Points points_of(const std::string& kernel, const std::string& cache, const Measurements& results) {
   Points points;
@@ -98,10 +91,13 @@ Points points_at(const std::string& size, const std::string& kernel, const Mark&
   const std::int64_t first = std::stoll(found[1]), second = found[3].matched ? std::stoll(found[3]) : first;
   const bool is_matrix = found[2] == "×";
   const Points all = points_of(kernel, mark.cache, results);
+  Largest largest;
+  for (const Measurement& point : results.points) largest.add(point);
   Points points;
   std::copy_if(all.begin(), all.end(), std::back_inserter(points), [&](const Measurement& point) {
     if (is_matrix) return point.rows == first && point.cols == second;
-    return width(point) >= first && width(point) <= second && is_largest(point, results.points);
+    const bool is_copy = point.count != 0;
+    return width(point) >= first && width(point) <= second && (is_copy || largest.has(point));
   });
   if (points.empty()) {
     throw std::runtime_error(fmt::format("{} holds no time of '{}' at {} with a {} L2{}; it has {}.", results.file,

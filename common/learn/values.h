@@ -11,7 +11,8 @@
 ///   256..16384    all numbers of columns that the kernel was measured on, from 256 to 16384
 ///   1×4096        rows × columns
 ///
-/// with a cold L2, or with a warm one if the word warm stands behind them.
+/// A mark of one point replaces the number before it, one of several points that or "a to b": no other number and "to"
+/// may stand there. SIZES mean a cold L2, or a warm one if the word warm stands behind them.
 #pragma once
 
 #include <learn/document.h>

@@ -88,6 +88,7 @@ TEST_CASE("peers: the kernels and peers of one operation; who is absent, wrong o
       stored(
           {timed("fused::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.86),
            timed("PyTorch eager: layer_norm/rows:16/cols:4096/cold_L2", 1, 0.7),
+           timed("torch.compile: layer_norm/rows:16/cols:4096/cold_L2", 1, 0.8),
            timed("PyTorch eager: rms_norm/rows:16/cols:4096/cold_L2", 1, 0.6),
            timed("backward::layer_norm/rows:16/cols:4096/cold_L2", 1, 0.95),
            timed("Liger: layer_norm backward/rows:16/cols:4096/cold_L2", 1, 0.65),
@@ -96,13 +97,14 @@ TEST_CASE("peers: the kernels and peers of one operation; who is absent, wrong o
            untimed("Quack: layer_norm/rows:256/cols:256/cold_L2", "refused", "takes no fp32"),
            untimed("Quack: rms_norm/rows:16/cols:4096/cold_L2", "refused", "no such thing")},
           "2031-02-03",
-          R"json(, "peers": {"PyTorch eager": "2.3", "Liger": "0.7", "Quack": "0.1"}, "absent": ["A (no module a)", "B (no module b)"])json"),
+          R"json(, "peers": {"PyTorch eager": "2.3", "torch.compile": "3.1", "Liger": "0.7", "Quack": "0.1"}, "absent": ["A (no module a)", "B (no module b)"])json"),
       "peers.json");
   CHECK(learn::peers_table("layer_norm", peers) ==
         "| kernel | 4 096 |\n"
         "|---|---|\n"
         "| `fused::layer_norm` | **0.86** |\n"
         "| `PyTorch eager: layer_norm` | 0.70 |\n"
+        "| `torch.compile: layer_norm` | 0.80 |\n"
         "\n" +
             machine +
             "\n"
@@ -111,7 +113,7 @@ TEST_CASE("peers: the kernels and peers of one operation; who is absent, wrong o
             "* `Liger: layer_norm` on 16 × 4 096: wrong: element 3 is 1, expected 2\n"
             "* `Quack: layer_norm` on 2 sizes: refused: takes no fp32\n"
             "\n"
-            "Versions: Liger 0.7, Quack 0.1.\n"
+            "Versions: PyTorch eager 2.3, torch.compile with Triton 3.1.\n"
             "\n"
             "Absent: A (no module a); B (no module b).\n");
   const std::string backward = learn::peers_table("layer_norm_backward", peers);
@@ -188,12 +190,12 @@ TEST_CASE("a mark names a table and its files; what names none says which there 
                                 "| `Liger: layer_norm` | **0.75** |\n\n"));
   CHECK(table("fractions card/a card/b only n::,shape")
             .starts_with(head + "| `n::norm` | **0.50**~ |\n| `shape 32×1` | 0.40 |\n\n"));
-  CHECK_THROWS_WITH_AS(table("fractions card/a only x"), doctest::Contains("hold no kernel"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(table("fractions card/a only n,x"), doctest::Contains("begins with 'x'"), std::runtime_error);
   CHECK(table("ladder card/a card/b").starts_with(head + "| `n::norm` | **0.50**~ |\n| `m::norm` | 0.25 |\n\n"));
   CHECK(table("peers layer_norm card/b").starts_with(head + "| `Liger: layer_norm` | **0.75** |\n\n"));
   CHECK(table("noise card").starts_with("Points that take longer than 100 µs in both runs: 1. "));
   for (const char* none : {"results", "results card/a card/b", "fractions", "peers card/b", "noise", "pie card/a", "",
-                           "results card/a only n", "page", "page card/a card/b"}) {
+                           "results card/a only n", "noise card only n", "page", "page card/a card/b"}) {
     CHECK_THROWS_WITH_AS(table(none), doctest::Contains("there is no table '"), std::runtime_error);
   }
   CHECK_THROWS_WITH_AS(table("results card/c"), doctest::Contains("c.json"), std::runtime_error);
@@ -201,16 +203,19 @@ TEST_CASE("a mark names a table and its files; what names none says which there 
 
 TEST_CASE("a stored page lends its table, or the lines of some kernels, and says where it was measured") {
   const ResultsFolder folder;
-  folder.write(
-      "card/page.md",
-      "# Page\n\ncard: Card 7  \ndriver: 1.2  \nTool: 3  \ncommit: abc\n\nWords | more.\n\n| kernel | columns |\n"
-      "|---|---|\n| `norm` | 1 |\n| `shape 2` | 2 |\n");
+  folder.write("card/page.md", "# Page\n\ncard: Card 7  \ndriver: 1.2  \nTool: 3  \ndate: 2031-02-03  \ncommit: "
+                               "abc\n\nWords | more.\n\n| kernel | columns |\n"
+                               "|---|---|\n| `norm` | 1 |\n| `shape 2` | 2 |\n");
   const auto table = [&](const char* name) { return learn::stored_table(name, folder.path); };
   const std::string head = "| kernel | columns |\n|---|---|\n";
-  const std::string machine = "\nMeasured on one Card 7, driver 1.2, commit abc.\n";
+  const std::string machine = "\nMeasured on one Card 7, driver 1.2, 2031-02-03, commit abc.\n";
   CHECK(table("page card/page") == head + "| `norm` | 1 |\n| `shape 2` | 2 |\n" + machine);
   CHECK(table("page card/page only shape") == head + "| `shape 2` | 2 |\n" + machine);
-  CHECK_THROWS_WITH_AS(table("page card/page only none"), doctest::Contains("no such lines"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(table("page card/page only none"), doctest::Contains("begins with 'none'"), std::runtime_error);
+  folder.write("card/two.md", "card: A\n\n| k |\n|---|\n| `a` |\n\n| k |\n|---|\n| `b` |\n");
+  folder.write("card/bare.md", "| k |\n|---|\n| `a` |\n");
+  for (const char* none : {"page card/two", "page card/bare"})
+    CHECK_THROWS_WITH_AS(table(none), doctest::Contains("no page with one table"), std::runtime_error);
   CHECK_THROWS_WITH_AS(table("page card/none"), doctest::Contains("none.md"), std::runtime_error);
 }
 
