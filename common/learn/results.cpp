@@ -164,13 +164,14 @@ std::string peers_table(const std::string& operation, const Measurements& result
     return operation_of(point.kernel) == operation && (point.cols == 0 || in_tables(point.cols));
   });
   std::string versions;
-  for (const auto& [peer, version] : results.versions) {
+  for (const auto& entry : results.versions) {
+    const std::string& peer = entry.first;
     const bool shown = std::any_of(results.points.begin(), results.points.end(), [&](const Measurement& point) {
       return peer_of(point.kernel) == peer && operation_of(point.kernel) == operation;
     });
     if (!shown) continue;
     const char* const with = peer == "torch.compile" ? " with Triton" : "";  // which makes its kernels
-    versions += fmt::format("{}{}{} {}", versions.empty() ? "" : ", ", peer, with, version);
+    versions += fmt::format("{}{}{} {}", versions.empty() ? "" : ", ", peer, with, entry.second);
   }
   if (!versions.empty()) table += fmt::format("\nVersions: {}.\n", versions);
   if (!results.absent.empty()) table += fmt::format("\nAbsent: {}.\n", fmt::join(results.absent, "; "));
