@@ -188,7 +188,7 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string fraction(double of_copy) {
-  return of_copy < 0.1 ? fmt::format("{:.2g}", of_copy) : fmt::format("{:.2f}", of_copy);
+  return of_copy < 0.1 ? fmt::format("{:#.2g}", of_copy) : fmt::format("{:.2f}", of_copy);
 }
 
 }  // namespace learn

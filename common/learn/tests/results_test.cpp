@@ -70,6 +70,13 @@ TEST_CASE("fractions: kernels × columns, cold, the largest of a column in bold,
   CHECK_THROWS_WITH_AS(learn::fractions_table({of({})}), doctest::Contains("hold no kernel"), std::runtime_error);
 }
 
+TEST_CASE("a fraction has two digits, however small it is") {
+  CHECK(learn::fraction(1.004) == "1.00");
+  CHECK(learn::fraction(0.0999) == "0.10");
+  CHECK(learn::fraction(0.0598) == "0.060");
+  CHECK(learn::fraction(0.0015) == "0.0015");
+}
+
 TEST_CASE("fractions: a kernel that was measured on less than the others has no figure in that column") {
   CHECK(learn::fractions_table(
             {of({timed("n::a/rows:16/cols:4096/cold_L2", 1, 0.5), timed("n::a/rows:1/cols:4096/cold_L2", 1, 0.9),
