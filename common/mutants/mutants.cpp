@@ -462,7 +462,7 @@ std::string page(const std::vector<Mutant>& mutants, const std::vector<Verdict>&
       "`--page`\n"
       "it writes this page, with a digest of all that an exercise's verdicts depend on. `./learn test --long` tries "
       "all\n"
-      "mutants of an exercise whose digest has changed, and one in eight of the others. `./learn mutants 01.2` tries "
+      "mutants of an exercise whose digest has changed, and one in five of the others. `./learn mutants 01.2` tries "
       "those\n"
       "of one exercise.\n\n" +
       summary(mutants, verdicts);
