@@ -30,10 +30,13 @@ namespace backward {
 /// error  as testing/backward.h bounds it, for a row with m = 16
 // [kernel]
 constexpr int fours = 4;  // that a thread holds of a row
+// The most threads of a block of which two fit a multiprocessor if each thread has 96 registers; with 128 it is one.
+constexpr int most_of_two = 320;
 static_assert(4 * fours * most_threads == most_held_columns);
 
 template <Norm norm, Access access, int most>
-__global__ void __launch_bounds__(most, most == 320 ? 2 : 1) fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
+__global__ void __launch_bounds__(most, most == most_of_two ? 2 : 1)
+    fused_kernel(LayerNormBackwardArgs args, Slabs slabs) {
   DYNAMIC_SHARED(float4, shared);
   const std::int64_t slab = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const int first = 4 * threadIdx.x;
@@ -123,9 +126,8 @@ bool fused_fits(std::int64_t cols) {
 template <Norm norm, Access access>
 auto fused_kernel_for(Shape shape) {
   if (shape.threads > 512) return fused_kernel<norm, access, 1024>;
-  // Two blocks of 320 threads fit a multiprocessor if each thread has 96 registers, one if it has 128. Two of 256 fit
-  // with 128, and 96 would make them slower.
-  if (shape.threads > 256 && shape.threads <= 320) return fused_kernel<norm, access, 320>;
+  // Two blocks of 256 threads fit with 128 registers as well, and with 96 they are slower.
+  if (shape.threads > 256 && shape.threads <= most_of_two) return fused_kernel<norm, access, most_of_two>;
   return fused_kernel<norm, access, 512>;
 }
 

@@ -2,8 +2,8 @@
 # gpu_second_read.sh BUILD OUT
 #
 # Which memory answers the second read of x? Chapter 05's benchmark under Nsight Compute, on this machine's GPU: for its
-# launcher, and for some shapes of a block, the bytes that came from the L2 cache and from memory for each
-# byte of x, and the share of the L1 cache's hits. BUILD is a build folder of the cuda preset. Writes OUT/second_read.md.
+# launcher, and for some shapes of a block, the bytes that came from the L2 cache and from memory for each byte of x, and
+# the share of the L1 cache's hits. BUILD is a build folder of the cuda preset. Writes OUT/second_read.md.
 #
 # LNH_COMMIT names the commit where there is no git. Exit code: 0 all measured, 1 some gave no answer, 2 wrong use.
 set -u

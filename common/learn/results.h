@@ -39,8 +39,8 @@ std::string peers_table(const std::string& operation, const Measurements& result
 /// Throws std::runtime_error if there is no second run.
 std::string noise_table(const std::filesystem::path& folder);
 
-/// The table of a stored page, the lines that begin with `|`, and below it what the page says of card, driver and
-/// commit. Throws std::runtime_error if it shows no line.
+/// The table of a stored page, its lines that begin with `|`, and below it what the page says of card, driver, date and
+/// commit. Throws std::runtime_error for a page that has not one table, or names no card.
 std::string page_table(const std::filesystem::path& page, const KernelFilter& only = {});
 
 /// The table that a mark in a README names: "results CARD/NAME", "fractions CARD/NAME … [only WORD,…]",
